@@ -44,16 +44,16 @@ from served import FixedModel, loaded_shelf, no_page, serving_settings
 from stores import write_corpus
 
 from osler.answer.follow_up import Standalone
-from osler.app import runs
-from osler.app.audit import entries
-from osler.app.audit.log import read_head
-from osler.app.audit.log import read_lines as read_audit_lines
-from osler.app.quarantine import release
-from osler.app.threads import Thread, ThreadStore, Turn
+from osler.audit import entries
+from osler.audit.log import read_head
+from osler.audit.log import read_lines as read_audit_lines
 from osler.errors import BadRun, OslerError
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import BackendChoice
+from osler.kb.upkeep import release
 from osler.retrieve.hybrid import LexicalRetriever
+from osler.runs import answering
+from osler.runs.threads import Thread, ThreadStore, Turn
 from osler.settings import Settings
 from osler.trace import Run
 from osler.types import Answer, Halt, Question, Solution
@@ -220,8 +220,8 @@ def ask(folder: Path, settings: Settings | None = None) -> None:
     settings = settings or settings_in(folder)
     shelf = loaded_shelf(settings, FixedModel())
 
-    async def solve() -> runs.FinishedRun:
-        return await runs.ask(settings, QUESTION, parts=await shelf.parts_for(settings))
+    async def solve() -> answering.FinishedRun:
+        return await answering.ask(settings, QUESTION, parts=await shelf.parts_for(settings))
 
     try:
         acknowledge(folder, f"run {asyncio.run(solve()).run}")
@@ -265,7 +265,7 @@ def check_runs(folder: Path) -> None:
     home = settings_in(folder).runs.path
     kept = [run for run in home.glob("*") if not run.name.startswith(".")]
     for run in kept:
-        asyncio.run(runs.replay(run))
+        asyncio.run(answering.replay(run))
     missing = {line.split()[1] for line in acknowledged(folder) if line.startswith("run ")}
     missing -= {run.name for run in kept}
     assert not missing, f"acknowledged and lost: {missing}"

@@ -36,7 +36,6 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from osler.app.labeled_questions import parse_labeled
 from osler.errors import OslerError
 from osler.kb.base import KnowledgeBase
 from osler.llm.reading.verdicts import read_verdict
@@ -48,7 +47,7 @@ from osler.methods.omni.plan import parse_source_plan
 from osler.methods.omni.planners.query2doc import read_passage
 from osler.methods.omni.planners.terms import parse_terms
 from osler.methods.tcrag.actions import parse_action, parse_released
-from osler.questions import parse_question
+from osler.questions import parse_labeled, parse_question
 from osler.settings import load
 from osler.sources.formats.registry import by_name
 from osler.text import split_sentences

@@ -25,10 +25,10 @@ from natural.questions import (
 from natural.rules import SimpleRules
 from osler.answer.checks import AskedFacts, failed_checks
 from osler.answer.gate import EvidenceGate, judged_text
-from osler.app.runs import ask
 from osler.build import Parts
 from osler.build.composers import evidence_gate
 from osler.build.resource_cache import ResourceCache
+from osler.runs.answering import ask
 from osler.settings import Settings
 from osler.settings.settings import AnswerSettings
 from osler.types import Answer, Hit, Question

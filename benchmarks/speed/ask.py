@@ -23,9 +23,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from osler.app.runs import ask
 from osler.build.composers import evidence_gate
 from osler.build.resource_cache import ResourceCache
+from osler.runs.answering import ask
 from osler.settings import Settings
 from osler_lab.studies.calibrate import packaged_questions
 

@@ -22,7 +22,8 @@ LAYERS: tuple[set[str], ...] = (
     {"jobs"},
     {"settings"},
     {"build"},
-    {"app", "sample"},
+    {"audit", "doctor", "sample"},
+    {"runs", "probe"},
     {"cli"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -134,7 +135,7 @@ def test_only_what_builds_and_the_interfaces_read_settings() -> None:
         if module.startswith("osler.")
         and any(other.startswith("osler.settings") for other in others)
     }
-    assert users <= {"settings", "build", "app", "cli", "testing", ""}
+    assert users <= {"settings", "build", "audit", "runs", "doctor", "probe", "cli", "testing", ""}
 
 
 def test_the_client_imports_no_more_than_errors_and_reports() -> None:

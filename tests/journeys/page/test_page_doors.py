@@ -31,7 +31,7 @@ from served import (
 )
 from waiting import AwaitableEvent
 
-from osler.app.threads import FILE, MOST_TURNS
+from osler.runs.threads import FILE, MOST_TURNS
 from osler_serve.clinic.launch_sessions import COOKIE
 
 Window = Callable[..., Any]

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from osler.answer.follow_up import Standalone
-from osler.app import runs
-from osler.app.threads import FILE, MOST_TURNS, ThreadStore
 from osler.build import Parts
 from osler.build.models import LoadedModel
 from osler.errors import ModelMissing
 from osler.retrieve.relevance import OverlapRelevance
+from osler.runs import answering
+from osler.runs.threads import FILE, MOST_TURNS, ThreadStore
 from osler.settings import RagSettings, Settings
 from osler.trace import Answered, Event, Retrieved, Searched, read_events
 from osler.types import Halt, Hit, Passage, Question, Solution
@@ -46,7 +46,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, passage: Passage) -> list[Settings]:
             "5f2a",
         )
 
-    monkeypatch.setattr("osler.app.runs.live_parts", live)
+    monkeypatch.setattr("osler.runs.answering.live_parts", live)
     monkeypatch.setenv("OSLER__ANSWER__ANSWERS_FROM", "0.2")
     return seen
 
@@ -62,15 +62,15 @@ class Ending:
 
         async def ask(
             settings: Settings, question: Question, *, sink: Any, plan_only: bool, plan: object
-        ) -> runs.FinishedRun:
+        ) -> answering.FinishedRun:
             questions.append(question)
             for event in events:
                 sink(event)
-            return runs.FinishedRun(
+            return answering.FinishedRun(
                 "r1", None, solution, 1.5, {"reader": "m"}, "5f2a", "rag", events
             )
 
-        self.monkeypatch.setattr(runs, "ask", ask)
+        self.monkeypatch.setattr(answering, "ask", ask)
         return questions
 
 
@@ -289,7 +289,7 @@ def test_a_missing_model_ends_with_5(osler: Any, monkeypatch: pytest.MonkeyPatch
     def live(_: Settings) -> Parts:
         raise ModelMissing("no weights", fix="run `osler download-models`")
 
-    monkeypatch.setattr("osler.app.runs.live_parts", live)
+    monkeypatch.setattr("osler.runs.answering.live_parts", live)
     result = osler("ask", QUESTION)
     assert result.exit_code == 5
     assert result.stderr == "osler: no weights; run `osler download-models`\n"
@@ -307,7 +307,7 @@ def run(osler: Any, asked: list[Settings], tmp_path: Path) -> Path:
 def test_a_run_is_replayed_without_a_model(
     osler: Any, run: Path, monkeypatch: pytest.MonkeyPatch, word: Callable[[Path], str]
 ) -> None:
-    monkeypatch.delattr("osler.app.runs.live_parts")
+    monkeypatch.delattr("osler.runs.answering.live_parts")
     result = osler("replay", word(run))
     assert result.exit_code == 0
     events = len((run / "events.jsonl").read_text("utf-8").splitlines())
@@ -380,9 +380,9 @@ def test_of_two_terminals_in_one_thread_both_see_their_answers(
 ) -> None:
     store = ThreadStore(tmp_path / "osler")
 
-    async def ask_meanwhile(*given: Any, **more: Any) -> runs.FinishedRun:
+    async def ask_meanwhile(*given: Any, **more: Any) -> answering.FinishedRun:
         store.add_turn(store.read_thread("mine"), "other", "Why?", Standalone("Why?"))
-        return await runs.ask(*given, **more)
+        return await answering.ask(*given, **more)
 
     monkeypatch.setattr("osler.cli.conversation.ask", ask_meanwhile)
     second = osler("ask", QUESTION, *RAG, "--thread", "mine")

@@ -41,7 +41,7 @@ def opened(monkeypatch: pytest.MonkeyPatch, passage: Passage) -> list[Settings]:
     async def cached(self: ResourceCache, settings: Settings) -> Parts:
         return make_parts(settings)
 
-    monkeypatch.setattr("osler.app.runs.live_parts", live)
+    monkeypatch.setattr("osler.runs.answering.live_parts", live)
     monkeypatch.setattr(ResourceCache, "parts_for", cached)
     monkeypatch.setenv("OSLER__ANSWER__ANSWERS_FROM", "0.2")
     return seen

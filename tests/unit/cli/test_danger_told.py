@@ -34,7 +34,7 @@ def opened(monkeypatch: pytest.MonkeyPatch, passage: Passage) -> list[str]:
         models = {role: LoadedModel(ScriptedModel([])) for role in roles_of(settings)}
         return Parts(models, lambda *_: index, relevance, relevance, ("guideline",), "5f2a")
 
-    monkeypatch.setattr("osler.app.runs.live_parts", live)
+    monkeypatch.setattr("osler.runs.answering.live_parts", live)
     return shown
 
 
@@ -43,7 +43,7 @@ def without_knowledge(monkeypatch: pytest.MonkeyPatch) -> None:
     async def live(settings: Settings) -> Parts:
         raise KnowledgeBaseMissing("there is no knowledge base", fix="osler kb add")
 
-    monkeypatch.setattr("osler.app.runs.live_parts", live)
+    monkeypatch.setattr("osler.runs.answering.live_parts", live)
 
 
 @pytest.mark.parametrize(("question", "kinds"), DIALOGUES)

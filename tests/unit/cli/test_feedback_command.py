@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from osler.app.feedback import Feedback, FeedbackStore, Verdict
+from osler.runs.feedback import Feedback, FeedbackStore, Verdict
 from osler.trace import Answered, Budget, Started, to_line
 from osler.types import Answer, Evidence, Halt, Hit, Passage, Question, Solution, Statement
 from osler_lab.studies.tasks import read_task

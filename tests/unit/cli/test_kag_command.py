@@ -46,7 +46,7 @@ def drugs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             carriers=(GRAPH_SETS,),
         )
 
-    monkeypatch.setattr("osler.app.runs.live_parts", live)
+    monkeypatch.setattr("osler.runs.answering.live_parts", live)
 
 
 @pytest.mark.usefixtures("drugs")

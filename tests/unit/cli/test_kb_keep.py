@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from osler.app.watch import Fetched, Seen
 from osler.kb.store import access
+from osler.kb.upkeep import Fetched, Seen
 from osler.sources.download.job import DownloadJob, load_recipes
 from osler_lab.testing.scripted import HashingEncoder
 
@@ -152,7 +152,7 @@ def test_a_scheduled_fetch_says_what_came_and_what_broke_off(
         assert (job.recipe.name, accepted) == ("pubmed-updates", True)
         return [*told, Fetched(3, "the server is away", Seen(0, 0, 0, 0))]
 
-    monkeypatch.setattr("osler.app.watch.fetch_on_schedule", fetch)
+    monkeypatch.setattr("osler.kb.upkeep.fetch_on_schedule", fetch)
     looked = osler("kb", "fetch", "pubmed-updates", "--every", "24", "--accept-licence")
     assert looked.stdout == (
         "3 files; documents in: 2, out: 1\n3 files; documents in: 0, out: 0; the server is away\n"

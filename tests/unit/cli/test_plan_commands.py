@@ -42,7 +42,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
             offers=(SourceDescription("book"), SourceDescription("wiki")),
         )
 
-    monkeypatch.setattr("osler.app.runs.live_parts", live)
+    monkeypatch.setattr("osler.runs.answering.live_parts", live)
     monkeypatch.setattr("osler_lab.studies.plans.load_encoder", lambda _: HashingEncoder())
     return scripted
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from osler.app import doctor
-from osler.app.doctor import DoctorReport
-from osler.app.doctor.checks import Check
+from osler import doctor
+from osler.doctor import DoctorReport
+from osler.doctor.checks import Check
 from osler.errors import ModelMissing
 from osler.kb.encoders import base, e5
 from osler.llm.local import quantise, weights

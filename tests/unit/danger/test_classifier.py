@@ -11,7 +11,7 @@ from math import sqrt
 import danger
 import pytest
 
-from osler.app.danger import danger_notice
+from osler.build.danger import danger_notice
 from osler.danger.classifier import BUCKETS, hash_features, packaged_classifier
 from osler.danger.notice import _says_too_little
 from osler.danger.phrases import Spelling

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.labeled_questions import read_posed
 from osler.errors import BadQuestion
+from osler.questions import read_posed
 
 ASKED = '{"id": 7, "question": "Which?", "options": ["x", "y"], "gold": "B"}'
 OPEN = '{"question": "Why?"}'

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.labeled_questions import LabeledQuestion, read_posed
 from osler.build import Parts
 from osler.build.models import LoadedModel
 from osler.errors import BadConfig, BadQuestion, OslerError
+from osler.questions import LabeledQuestion, read_posed
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Settings
 from osler.types import Halt, Passage, Question

@@ -27,8 +27,8 @@ from served import (
     start_run,
 )
 
-from osler.app.audit.entries import log_folder, prove_run, read_entries, verify_audit
-from osler.app.audit.log import ENTRIES, PUBLIC
+from osler.audit.entries import log_folder, prove_run, read_entries, verify_audit
+from osler.audit.log import ENTRIES, PUBLIC
 from osler.build.resource_cache import ResourceCache
 from osler.errors import StorageFailed
 from osler_lab.testing.scripted import HashingEncoder
@@ -126,7 +126,7 @@ class FullDisk:
         def refuse(handle: int, data: bytes) -> int:
             raise OSError(28, "No space left on device")
 
-        self.patch.setattr("osler.app.audit.log.os.write", refuse)
+        self.patch.setattr("osler.audit.log.os.write", refuse)
 
 
 def test_server_that_cannot_write_its_record_answers_nothing(
@@ -193,7 +193,7 @@ def test_tool_over_standard_input_is_on_record(tmp_path: Path) -> None:
 
 
 def test_entry_costs_little_of_the_processor(recorded: ServedOsler) -> None:
-    from osler.app.audit.entries import open_audit
+    from osler.audit.entries import open_audit
 
     log = open_audit(recorded.site.settings)
     assert log is not None
@@ -208,7 +208,7 @@ def test_entry_costs_little_of_the_processor(recorded: ServedOsler) -> None:
 def test_log_that_was_changed_stops_the_server(tmp_path: Path) -> None:
     fill_knowledge_base(tmp_path)
     settings = serving_settings(tmp_path, audit=REQUIRED)
-    from osler.app.audit.entries import open_audit, write_entry
+    from osler.audit.entries import open_audit, write_entry
 
     write_entry(settings, {"what": "one"})
     write_entry(settings, {"what": "two"})

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from served import FixedModel, ServedOsler, loaded_shelf, read_stream, serve_osler, start_run
 
-from osler.app import runs
+from osler.runs import answering
 from osler.types import Question
 from osler_serve.keys import new_key
 from osler_serve.ledger import Ledger
@@ -38,7 +38,7 @@ def ask_on_the_command_line(place: ServedOsler, question: str) -> str:
 
     async def solve() -> str:
         parts = await shelf.parts_for(settings)
-        return (await runs.ask(settings, Question("", question), parts=parts)).run
+        return (await answering.ask(settings, Question("", question), parts=parts)).run
 
     try:
         return asyncio.run(solve())

@@ -16,8 +16,8 @@ from served import (
 )
 from waiting import AwaitableEvent
 
-from osler.app import runs
-from osler.app.run_files import read_record
+from osler.runs import answering
+from osler.runs.files import read_record
 
 ASKED = {"question": "What is given first in anaphylaxis?"}
 REPLY = (
@@ -76,7 +76,7 @@ async def test_a_run_of_a_given_plan_is_replayed_from_its_folder(place: ServedOs
     async with httpx2.AsyncClient(base_url=place.url, timeout=20) as client:
         run = (await client.post("/api/v1/runs", json=ASKED | {"plan": plan})).json()["run_id"]
         await client.get(f"/api/v1/runs/{run}/events")
-    again = await runs.replay(place.site.settings.runs.path / run)
+    again = await answering.replay(place.site.settings.runs.path / run)
     assert again.solution is not None
 
 

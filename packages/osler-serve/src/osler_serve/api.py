@@ -10,14 +10,13 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from pydantic import BaseModel
 
 from osler import reports
-from osler.app.changed import find_changed
-from osler.app.danger import danger_notice
-from osler.app.run_files import EVENTS
+from osler.build.danger import danger_notice
 from osler.errors import BadRun, KnowledgeBaseError, OslerError, UnknownPassage
 from osler.kb.check import KnowledgeBaseInfo, Provenance, SourceInfo
 from osler.methods.omni.dossier import SavedPlan
 from osler.questions import parse_question
 from osler.reports import knowledge
+from osler.runs.files import EVENTS, find_changed
 from osler.settings import Settings
 from osler.settings.access import AccessSettings
 from osler.sources.catalogue import EMR

@@ -17,9 +17,9 @@ from fastapi.responses import Response
 from starlette.middleware import Middleware
 
 from osler import reports
-from osler.app.audit.entries import open_audit
-from osler.app.danger import load_rules
+from osler.audit.entries import open_audit
 from osler.build.composers import may_write
+from osler.build.danger import load_rules
 from osler.build.models import PACKAGED
 from osler.build.resource_cache import ResourceCache
 from osler.errors import OslerError

@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.types import Message, Scope, Send
 
-from osler.app.audit.entries import content_of, write_entry
+from osler.audit.entries import content_of, write_entry
 from osler.errors import StorageFailed
 from osler.settings import Settings
 from osler_serve.keys import Caller

@@ -17,8 +17,8 @@ from fastapi import APIRouter, Header, Path, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from osler.answer.follow_up import Standalone
-from osler.app.follow_ups import standalone_of
 from osler.questions import parse_question
+from osler.runs.threads import standalone_of
 from osler.text import escape_markdown
 from osler.trace import (
     Asked,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from osler.app.run_files import read_record
 from osler.errors import BadConfig, BadRun, read_text_file
+from osler.runs.files import read_record
 from osler.settings import Settings
 from osler_serve.keys import Authenticator
 from osler_serve.ledger import Ledger

@@ -15,8 +15,8 @@ from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from osler import reports
-from osler.app.threads import Thread, ThreadStore, UnknownThread
 from osler.reports import conversations
+from osler.runs.threads import Thread, ThreadStore, UnknownThread
 from osler_serve import schemas
 from osler_serve.api import At, Who
 from osler_serve.keys import Caller

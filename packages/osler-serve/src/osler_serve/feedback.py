@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from osler import reports
-from osler.app.feedback import Feedback, FeedbackStore
 from osler.reports import evaluation
+from osler.runs.feedback import Feedback, FeedbackStore
 from osler_serve import schemas
 from osler_serve.api import At, RunId, Who
 from osler_serve.run_views import is_visible_run, load_run

@@ -21,10 +21,10 @@ from mcp.types import INVALID_PARAMS, CallToolRequestParams, RequestParams
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from osler import reports
-from osler.app.audit.entries import write_entry
-from osler.app.follow_ups import standalone_of
+from osler.audit.entries import write_entry
 from osler.errors import OslerError
 from osler.questions import parse_question
+from osler.runs.threads import standalone_of
 from osler.settings import STRATEGIES
 from osler_serve import choices, schemas
 from osler_serve.audited_requests import tool_entry

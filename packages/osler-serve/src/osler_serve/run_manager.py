@@ -16,15 +16,15 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
-from osler.app import runs
-from osler.app.danger import danger_notice
-from osler.app.run_files import RECORD
 from osler.build import Parts
+from osler.build.danger import danger_notice
 from osler.build.resource_cache import ResourceCache
 from osler.errors import OslerError, StorageFailed, translate_os_errors
 from osler.kb.store.durable import probe_folder
 from osler.methods.omni.dossier import SavedPlan
 from osler.reports import Status
+from osler.runs import answering
+from osler.runs.files import RECORD
 from osler.settings import ServeSettings, Settings
 from osler.trace import Answered, Asked, DangerNoticed, Event, to_line
 from osler.types import DangerNotice, Question, Solution
@@ -151,7 +151,7 @@ class RunManager:
         settings, reserved = self.tokens.reserve(caller, settings)
         now = datetime.now(UTC)
         live = ActiveRun(
-            runs.new_run_id(now, _ID_DIGITS),
+            answering.new_run_id(now, _ID_DIGITS),
             caller,
             question,
             settings,
@@ -190,7 +190,7 @@ class RunManager:
         self._planning += 1
         spent = 0
 
-        def count_tokens(event: Event) -> None:
+        def count(event: Event) -> None:
             nonlocal spent
             if isinstance(event, Asked):
                 spent += event.usage.tokens
@@ -198,7 +198,7 @@ class RunManager:
         try:
             async with self._room, asyncio.timeout(self.limits.run_seconds):
                 parts = await self.shelf.parts_for(settings)
-                return await runs.plan_question(settings, question, parts=parts, sink=count_tokens)
+                return await answering.plan_question(settings, question, parts=parts, sink=count)
         except TimeoutError:
             said = f"no plan within {self.limits.run_seconds:g} seconds"
             raise RefusedRequest(503, "timeout", said, retry_after=self._took) from None
@@ -293,7 +293,7 @@ class RunManager:
                 watch(live, event)
 
         parts: Parts = await self.shelf.parts_for(live.settings)
-        await runs.ask(
+        await answering.ask(
             live.settings,
             live.question,
             sink=record_event,
@@ -321,7 +321,7 @@ class RunManager:
         while len(self._ended) > _KEPT:
             self._ended.popitem(last=False)
         try:
-            await runs.finish_write(self._write_end, live)
+            await answering.finish_write(self._write_end, live)
         except StorageFailed as error:
             # Its place is free all the same, and this process knows how it ended.
             self._unfiled[live.id] = live

@@ -15,8 +15,8 @@ from itertools import islice
 from pathlib import Path
 
 from osler import reports
-from osler.app.run_files import EVENTS, RunRecord, read_record
 from osler.errors import BadRun
+from osler.runs.files import EVENTS, RunRecord, read_record
 from osler.settings.access import AccessSettings
 from osler.trace import (
     Answered,

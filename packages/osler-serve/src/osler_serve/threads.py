@@ -19,19 +19,19 @@ from pydantic import Field
 
 from osler import reports
 from osler.answer.follow_up import Standalone
-from osler.app.follow_ups import make_standalone
-from osler.app.run_files import read_record
-from osler.app.threads import (
+from osler.errors import BadRun, KnowledgeBaseError
+from osler.questions import LIMIT, parse_question
+from osler.reports import conversations
+from osler.runs.files import read_record
+from osler.runs.threads import (
     MOST_TURNS,
     Thread,
     ThreadMoved,
     ThreadStore,
     Turn,
     UnknownThread,
+    make_standalone,
 )
-from osler.errors import BadRun, KnowledgeBaseError
-from osler.questions import LIMIT, parse_question
-from osler.reports import conversations
 from osler_serve import choices, schemas
 from osler_serve.api import At, Who
 from osler_serve.exports import Format, export_response, exported_answer

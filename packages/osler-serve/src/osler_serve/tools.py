@@ -18,7 +18,7 @@ from pydantic import AnyUrl, BaseModel, Field
 from starlette.routing import BaseRoute
 
 from osler import reports
-from osler.app.audit.entries import write_entry
+from osler.audit.entries import write_entry
 from osler.errors import OslerError
 from osler.reports import knowledge
 from osler_serve import api, graph_views, schemas

@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from osler.app.runs import ask, replay
     from osler.errors import OslerError
     from osler.kb.base import KnowledgeBase
     from osler.kb.ingest.prepare import chunk
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from osler.methods.tcrag.machine import TuringMachine
     from osler.questions import parse_question
     from osler.retrieve.hybrid import search
+    from osler.runs.answering import ask, replay
     from osler.settings import Settings, load
     from osler.sources.reading import read
     from osler.sources.records import Document, Drop, Section
@@ -72,12 +72,12 @@ _HOME = {
     "Solver": "trace",
     "Thinker": "methods.kag.solver",
     "TuringMachine": "methods.tcrag.machine",
-    "ask": "app.runs",
+    "ask": "runs.answering",
     "chunk": "kb.ingest.prepare",
     "load": "settings",
     "parse_question": "questions",
     "read": "sources.reading",
-    "replay": "app.runs",
+    "replay": "runs.answering",
     "search": "retrieve.hybrid",
 }
 

@@ -18,10 +18,10 @@ from osler_lab.cli.evaluate_results import LogDir
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from osler.app.estimates import CostEstimate
     from osler.build import Parts
     from osler.llm.recording.response_cache import ResponseCache
     from osler.llm.recording.tape import Tape
+    from osler.runs.estimates import CostEstimate
     from osler.settings import Settings
     from osler_lab.evaluate.experiments import Experiment
     from osler_lab.evaluate.runner import SolvedRun
@@ -146,8 +146,8 @@ def show_trial_cost(here: CliSession, trial: Trial, log_dir: Path) -> None:
     """Tells the cost of what the log folder lacks, by strategy and in all; no model is asked."""
     from dataclasses import asdict
 
-    from osler.app.estimates import combine_estimates
-    from osler.app.reach import open_runs
+    from osler.build.privacy import open_runs
+    from osler.runs.estimates import combine_estimates
 
     opens = open_runs(here.load_settings())
     found = asyncio.run(estimate_trial(trial, log_dir, opens=opens))
@@ -163,7 +163,7 @@ async def estimate_trial(
     trial: Trial, folder: Path, *, opens: Callable[[Path], bool] = lambda _: True
 ) -> dict[str, CostEstimate]:
     """What each strategy may cost on the samples that its log folder lacks."""
-    from osler.app.estimates import estimate_cost
+    from osler.runs.estimates import estimate_cost
     from osler_lab.evaluate.log import TriedSamples
     from osler_lab.evaluate.record import SampleKey
 
@@ -257,7 +257,7 @@ def _run_keeper(folder: Path) -> KeepRun:
     """Runs below the log folder, each as `osler ask` keeps one."""
     from datetime import datetime
 
-    from osler.app.runs import save_run
+    from osler.runs.answering import save_run
     from osler_lab.evaluate.log import RUNS
 
     def keep_run(settings: Settings, parts: Parts, tape: Tape, done: SolvedRun) -> str:

@@ -56,7 +56,7 @@ def poison(
     without and with answer.consistent; and how many clean answers that setting changes.
     """
     settings = here.load_settings()
-    from osler.app.labeled_questions import read_posed
+    from osler.questions import read_posed
     from osler_lab.studies.poisoning import study_poison
 
     asked = [one.question for one in read_posed(questions)[:limit]]
@@ -108,7 +108,7 @@ def sigma(
 ) -> None:
     """Measure the effect of TC-RAG's threshold: halts, steps, tokens and EM over sigma (§6.5)."""
     settings = here.load_settings(strategy="tc-rag")
-    from osler.app.labeled_questions import read_posed
+    from osler.questions import read_posed
     from osler_lab.evaluate.sigma import summarize_points
     from osler_lab.studies import sensitivity as studies
 
@@ -163,7 +163,7 @@ def plans(
     settings = here.load_settings(
         {"strategy.kind": "omni-rag", "strategy.planner": planner, "kb.sources": sources}
     )
-    from osler.app.labeled_questions import read_posed
+    from osler.questions import read_posed
     from osler_lab.studies.plans import study_plans
 
     posed = read_posed(questions, marked=True)[:limit]

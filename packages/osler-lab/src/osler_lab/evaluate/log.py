@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from osler.app.run_files import RECORDS, TRACES
 from osler.errors import BadRun, translate_os_errors
 from osler.kb.store.durable import sync_path
+from osler.runs.files import RECORDS, TRACES
 from osler.trace import Event
 from osler.trace import from_line as event_from
 from osler.trace import to_line as event_line

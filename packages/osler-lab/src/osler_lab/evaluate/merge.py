@@ -6,9 +6,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from osler.app.run_files import RECORDS, TRACES
 from osler.errors import BadRun
 from osler.llm.core.cache import write_whole
+from osler.runs.files import RECORDS, TRACES
 from osler_lab.evaluate.judged import FILES
 from osler_lab.evaluate.log import RUNS
 from osler_lab.evaluate.plan import join_plans, read_plan, save_plan

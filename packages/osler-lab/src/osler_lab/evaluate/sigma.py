@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from osler.app.labeled_questions import LabeledQuestion
+from osler.questions import LabeledQuestion
 from osler.trace import Event, Popped, Pushed, StateValued
 from osler.types import Halt, Solution
 from osler_lab.evaluate.intervals import Estimate, mean, proportion

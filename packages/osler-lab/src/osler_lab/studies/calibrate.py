@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 
-from osler.app.labeled_questions import LabeledQuestion, parse_labeled, read_labeled
 from osler.build import thinking
 from osler.build.live import live_parts
 from osler.build.strategy_build import StrategyBuild
@@ -28,6 +27,7 @@ from osler.errors import BadConfig, BadQuestion
 from osler.kb.base import Progress
 from osler.methods.kag.calibration import CalibrationAttempt, GoldAnswer, attempt_question, tau_of
 from osler.methods.tcrag.monitor import Metric
+from osler.questions import LabeledQuestion, parse_labeled, read_labeled
 from osler.retrieve import look_up
 from osler.settings import KagThinkerSettings, LoadedSettings, Settings, TcRagSettings
 from osler.settings.edit import write_keys

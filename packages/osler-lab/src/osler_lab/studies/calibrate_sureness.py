@@ -13,11 +13,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
 
-from osler.app.feedback import FeedbackStore
-from osler.app.run_files import EVENTS, read_run_events
 from osler.errors import BadConfig, BadQuestion, read_text_file
 from osler.retrieve.experts.judge import JUDGE
 from osler.retrieve.experts.shelf import open_expert
+from osler.runs.feedback import FeedbackStore
+from osler.runs.files import EVENTS, read_run_events
 from osler.settings import Settings
 from osler.trace import Answered, Started
 from osler.types import Sureness

@@ -11,8 +11,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from osler.app.labeled_questions import LabeledQuestion
-from osler.app.runs import open_planning
 from osler.build import Parts
 from osler.build.bounds import make_run
 from osler.build.models import load_encoder
@@ -21,6 +19,8 @@ from osler.kb.base import Progress
 from osler.methods.omni.dossier import SavedPlan, save_plan
 from osler.methods.omni.plan import SourcePlan
 from osler.methods.omni.solver import OmniRag
+from osler.questions import LabeledQuestion
+from osler.runs.answering import open_planning
 from osler.settings import Settings
 from osler.trace import BudgetExceeded, Event, Run
 from osler_lab.evaluate.intervals import Estimate, difference, proportion

@@ -18,12 +18,12 @@ from tempfile import TemporaryDirectory
 
 from osler.answer.directions import read_directions
 from osler.answer.disagreement import read_amounts
-from osler.app import runs
 from osler.build import Parts
 from osler.build.knowledge import open_knowledge_base
 from osler.build.live import live_parts
 from osler.build.models import load_encoder
 from osler.errors import BadConfig
+from osler.runs import answering
 from osler.settings import Settings
 from osler.sources.catalogue import GUIDELINE
 from osler.types import Answer, Question
@@ -220,7 +220,7 @@ async def answer_all(
 async def ask_once(settings: Settings, question: Question, parts: Parts) -> Answer:
     """The answer, of which no run is kept."""
     unkept = settings.model_copy(update={"runs": settings.runs.model_copy(update={"keep": False})})
-    done = await runs.ask(unkept, question, parts=parts)
+    done = await answering.ask(unkept, question, parts=parts)
     return done.solution.answer if done.solution else Answer()
 
 

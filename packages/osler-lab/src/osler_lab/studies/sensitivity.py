@@ -9,7 +9,6 @@ from math import inf, log
 from pathlib import Path
 from random import Random
 
-from osler.app.labeled_questions import LabeledQuestion
 from osler.build import Parts, no_retriever, roles_of
 from osler.build.bounds import make_run
 from osler.build.hub import open_judges
@@ -21,6 +20,7 @@ from osler.errors import BadConfig, BadQuestion
 from osler.kb.base import Progress
 from osler.llm.recording.tape import Tape
 from osler.methods.tcrag.machine import TuringMachine
+from osler.questions import LabeledQuestion
 from osler.retrieve.relevance import CoverageRelevance
 from osler.retrieve.words import content_terms
 from osler.settings import Settings, TcRagSettings

@@ -25,7 +25,7 @@ def verify(
     """Check that no entry was changed, moved or cut off. Exit code 6: one was."""
     from dataclasses import asdict
 
-    from osler.app.audit.entries import verify_audit
+    from osler.audit.entries import verify_audit
 
     found = verify_audit(here.load_settings(), checkpoints)
     here.show(asdict(found), {**asdict(found), "problems": found.problems or "none"})
@@ -42,7 +42,7 @@ def show(
     ] = None,
 ) -> None:
     """Show the latest entries, or copy all with the signed checkpoint beside them."""
-    from osler.app.audit.entries import read_entries
+    from osler.audit.entries import read_entries
 
     settings = here.load_settings()
     if out is not None:
@@ -55,8 +55,8 @@ def show(
 
 
 def _copy_entries(here: CliSession, settings: Settings, path: Path) -> None:
-    from osler.app.audit.entries import log_folder
-    from osler.app.audit.log import read_head, read_lines
+    from osler.audit.entries import log_folder
+    from osler.audit.log import read_head, read_lines
     from osler.errors import BadConfig, translate_os_errors
 
     folder = log_folder(settings)
@@ -78,7 +78,7 @@ def prove(
 
     `examples/06_verify_an_audit_proof.py` checks it and needs only `cryptography`.
     """
-    from osler.app.audit.entries import prove_run
+    from osler.audit.entries import prove_run
 
     write_json(prove_run(here.load_settings(), run))
     sys.stdout.flush()

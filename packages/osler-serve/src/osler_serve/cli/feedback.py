@@ -26,8 +26,8 @@ def feedback(
     `osler eval run --tasks sample-open=FILE`, questions with options as sample=FILE.
     `osler calibrate --risk` reads the verdicts themselves and needs no file.
     """
-    from osler.app.feedback import FeedbackStore, helpful_questions
     from osler.errors import BadArgument, translate_os_errors
+    from osler.runs.feedback import FeedbackStore, helpful_questions
 
     if out is None:
         found = FeedbackStore(here.load_settings().home).read_all()

@@ -14,7 +14,7 @@ from osler.cli.options import JsonSession
 
 if TYPE_CHECKING:
     from osler.answer.export import ExportedAnswer
-    from osler.app.threads import Thread
+    from osler.runs.threads import Thread
     from osler.settings import Settings
 
 
@@ -36,7 +36,7 @@ def show(
 ) -> None:
     """Show a thread: each question, how it was searched for, and its answer; or list all."""
     from osler.answer.export.texts import write_markdown
-    from osler.app.threads import ThreadStore
+    from osler.runs.threads import ThreadStore
 
     settings = here.load_settings()
     if name is None:
@@ -64,7 +64,7 @@ def show(
 
 
 def _replay_turns(here: JsonSession, settings: Settings, thread: Thread) -> None:
-    from osler.app.runs import replay
+    from osler.runs.answering import replay
 
     for turn in thread.turns:
         asyncio.run(replay(settings.runs.path / turn.run))
@@ -90,7 +90,7 @@ def again(
     """
     from itertools import islice
 
-    from osler.app.watch import tick_every
+    from osler.kb.upkeep import tick_every
 
     settings = here.load_settings()
     times = islice(tick_every(3600 * (every or 1)), looks if every else 1)
@@ -117,14 +117,14 @@ async def _show_changes(here: JsonSession, settings: Settings, threads: list[Thr
 
 def rm(here: JsonSession, name: Annotated[str, typer.Argument(help="Name of the thread.")]) -> None:
     """Delete a thread. Its runs stay: `osler trace` lists them."""
-    from osler.app.threads import ThreadStore
+    from osler.runs.threads import ThreadStore
 
     ThreadStore(here.load_settings().home).delete_thread(name)
     here.report_line(f"thread {name} is deleted", {"removed": name})
 
 
 def _read_thread(settings: Settings, name: str) -> Thread:
-    from osler.app.threads import ThreadStore
+    from osler.runs.threads import ThreadStore
 
     return ThreadStore(settings.home).read_thread(name)
 

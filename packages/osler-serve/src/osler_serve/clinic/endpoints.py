@@ -11,8 +11,8 @@ from uuid import UUID, uuid5
 
 from fastapi import APIRouter, Path, Request
 
-from osler.app.feedback import Feedback, FeedbackStore
 from osler.errors import OslerError
+from osler.runs.feedback import Feedback, FeedbackStore
 from osler.text import escape_markdown
 from osler_serve.api import At, Who, passage_context
 from osler_serve.clinic.chart import read_chart

@@ -11,12 +11,12 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
 from osler.answer.follow_up import Standalone
-from osler.app.danger import danger_notice
-from osler.app.run_files import EVENTS, read_record, read_run_events, read_run_settings
-from osler.app.runs import ask
-from osler.app.threads import Thread, ThreadStore
+from osler.build.danger import danger_notice
 from osler.build.resource_cache import ResourceCache
 from osler.errors import BadRun
+from osler.runs.answering import ask
+from osler.runs.files import EVENTS, read_record, read_run_events, read_run_settings
+from osler.runs.threads import Thread, ThreadStore
 from osler.settings import Settings
 from osler.trace import Answered
 from osler.types import Answer

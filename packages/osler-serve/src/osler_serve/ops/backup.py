@@ -24,7 +24,7 @@ from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from osler.app.audit.entries import log_folder
+from osler.audit.entries import log_folder
 from osler.errors import BadConfig, StorageFailed
 from osler.kb.store.durable import make_folders, sync_path
 from osler.settings import Settings

@@ -18,7 +18,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from osler.app import threads
 from osler.build.knowledge import open_knowledge_base
 from osler.build.models import load_encoder
 from osler.errors import BadConfig, KnowledgeBaseMissing, StorageFailed
@@ -27,6 +26,7 @@ from osler.kb.search import generation
 from osler.kb.store import snapshots
 from osler.kb.store.durable import sync_path
 from osler.kb.store.passages import delete_documents, set_meta
+from osler.runs import threads
 from osler.settings import Settings
 from osler.sources.catalogue import EMR
 from osler.sources.patients.patient import hash_pseudonym

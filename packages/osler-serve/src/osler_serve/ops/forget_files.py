@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from osler.app.run_files import RECORDS, TRACES
 from osler.kb.store.durable import sync_path
+from osler.runs.files import RECORDS, TRACES
 
 _PIECE = 1 << 20
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from osler.app.quarantine import target_source
 from osler.build.knowledge import open_or_create
 from osler.errors import MalformedSource, OslerError
 from osler.settings import Settings
@@ -124,7 +123,7 @@ def delete_upload(settings: Settings, source: str, name: str) -> bool:
 def _forget_gone(settings: Settings, source: str) -> None:
     """Takes out what was read from files that are gone."""
     with open_or_create(settings) as kb:
-        kb.update(source=target_source(settings, source), prune=True)
+        kb.update(source=settings.access.source_of_new(source), prune=True)
 
 
 def _stored_upload(source: str, path: Path) -> StoredUpload:
@@ -177,7 +176,7 @@ def _parse(path: Path, parser: Parser) -> Iterator[Record]:
 def _read_folder(settings: Settings, source: str, folder: Path, name: str) -> int:
     """New passages. Raises `BadUpload` where the file cannot be read after all."""
     with open_or_create(settings) as kb:
-        into = target_source(settings, source)
+        into = settings.access.source_of_new(source)
         done = kb.add([folder], source=into, chunk=settings.kb.chunk)
         if failed := [one for one in done.failed if name in one]:
             raise BadUpload(failed[0], fix="correct the file")

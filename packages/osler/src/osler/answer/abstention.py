@@ -1,14 +1,15 @@
-"""Says why the model abstained, or gave half an answer."""
+"""Says why the model abstained, gave half an answer, or read less than there is."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 
+from osler.answer import NOTHING_SAID
 from osler.llm.reading.answers import DECLINED, answer_words, bare_words, declines
 from osler.llm.reading.refusals import is_refusal
 from osler.trace import Run
-from osler.types import CITATION_MARK, Authorship, Halt, Solution
+from osler.types import CITATION_MARK, Authorship, Grounding, Halt, Solution
 
 _NOTES = {
     "cut": {
@@ -27,6 +28,10 @@ _END = re.compile(r"(?<!\d)[.!?。！？][\"”'’)\]）]*$")
 _NO_ROOM = {
     "en": "The model's context had no room for all passages: the last of them were not read.",
     "zh": "模型的上下文放不下全部段落：排在最后的没有读。",
+}
+_UNINDEXED = {
+    "en": "Passages without a vector yet, searched by words alone: {:,}.",
+    "zh": "{:,} 个段落还没有向量：对它们只按词语检索。",
 }
 
 
@@ -79,4 +84,16 @@ def tell_unread(solution: Solution, run: Run) -> Solution:
         return solution
     answer = solution.answer
     note = f"{answer.note} {_NO_ROOM[answer.language]}".strip()
+    return replace(solution, answer=replace(answer, note=note))
+
+
+def note_unindexed(solution: Solution, count: int) -> Solution:
+    """The solution, whose note names the passages that were found by words alone, if any."""
+    if not count:
+        return solution
+    answer = solution.answer
+    words = _UNINDEXED[answer.language].format(count)
+    abstained = answer.grounding is Grounding.ABSTAINED
+    said = answer.note or (NOTHING_SAID[answer.language] if abstained else "")
+    note = f"{said} {words}" if said else words
     return replace(solution, answer=replace(answer, note=note))

@@ -1,9 +1,14 @@
-"""What is private stays here: which machines would read it, and which patients are found."""
+"""What is private stays here: which machines would read it, which patients are found,
+and what the key in access.key_file may see on the command line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from osler.build import online_sources
@@ -12,7 +17,11 @@ from osler.kb.store.passages import Scope
 from osler.settings import KagThinkerSettings, Role, Settings
 from osler.settings.access import is_loopback
 from osler.sources.catalogue import EMR, GRAPH, RESEARCH, WEB, WIKI
+from osler.text import load_plugins
 from osler.types import Caution, Hit, Language, Retriever
+
+_KEY_READERS = "osler.access"
+"""Entry points: keys are the server's, whose package brings what reads them."""
 
 
 def remote_hosts(settings: Settings, sources: Iterable[str], roles: Iterable[Role]) -> set[str]:
@@ -138,3 +147,31 @@ def within_patients(settings: Settings, search: Retriever, sources: Sequence[str
     if not named or EMR not in sources:
         return search
     return PatientBoundRetriever(search, frozenset(named))
+
+
+def narrow_by_key(settings: Settings) -> Settings:
+    """The settings within the scope of the key; as they are where none is named.
+
+    Raises `BadConfig` for a key that is not one, or may not run the strategy of the settings.
+    """
+    if settings.access.key_file is None:
+        return settings
+    narrowed: Settings = _load_reader("narrow_by_key")(settings)
+    return narrowed
+
+
+def open_runs(settings: Settings) -> Callable[[Path], bool]:
+    """Whether a run's folder may be shown: all may, unless access.key_file names a key."""
+    if settings.access.key_file is None:
+        return lambda _: True
+    return partial(_load_reader("is_run_open"), settings)
+
+
+def _load_reader(name: str) -> Any:
+    found = load_plugins(_KEY_READERS)
+    if name not in found:
+        raise BadConfig(
+            "access.key_file is set, and no server that could know the key is installed",
+            fix='pip install "osler[serve]"',
+        )
+    return found[name]

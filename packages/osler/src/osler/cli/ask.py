@@ -18,8 +18,8 @@ from osler.errors import BadQuestion, OslerError, read_text_file, translate_os_e
 from osler.text import escape_controls
 
 if TYPE_CHECKING:
-    from osler.app.runs import FinishedRun
     from osler.methods.omni.dossier import SavedPlan
+    from osler.runs.answering import FinishedRun
     from osler.settings import Settings
     from osler.trace import Sink
     from osler.types import Question
@@ -120,7 +120,7 @@ def ask(
 
         ask_in_thread(here, settings, thread, asked, standalone, film=film, trace=trace)
         return
-    from osler.app.runs import ask as solve
+    from osler.runs.answering import ask as solve
 
     with watch_events(here, trace, first=first_step(settings), film=film) as sink:
         finished = asyncio.run(solve(settings, asked, sink=sink, plan_only=plan_only, plan=given))
@@ -131,8 +131,8 @@ def show_estimate(here: CliSession, settings: Settings, questions: Sequence[Ques
     """What the answers may cost together, with what that rests on."""
     from dataclasses import asdict
 
-    from osler.app.estimates import estimate_cost
-    from osler.app.reach import open_runs
+    from osler.build.privacy import open_runs
+    from osler.runs.estimates import estimate_cost
 
     found = asyncio.run(estimate_cost(settings, questions, opens=open_runs(settings)))
     here.show(asdict(found))
@@ -145,9 +145,9 @@ def replay(
     film: WithFilm = False,
 ) -> None:
     """Replay a recorded run without a model; fails where an event differs."""
-    from osler.app.reach import open_runs
-    from osler.app.runs import replay as again
+    from osler.build.privacy import open_runs
     from osler.cli.runs import find_run, read_report
+    from osler.runs.answering import replay as again
 
     settings = here.load_settings()
     log = find_run(run, settings.runs.path, open_runs(settings))
@@ -216,7 +216,7 @@ def plan(
             "sampling.seed": seed,
         }
     )
-    from osler.app.runs import plan_question
+    from osler.runs.answering import plan_question
 
     asked = read_question(question, tuple(option or ()))
     first = first_step(settings)
@@ -252,7 +252,7 @@ def ask_of_file(here: CliSession, settings: Settings, path: Path, trace: Path | 
 def read_questions(path: Path) -> list[Question]:
     """One question a line, or JSON Lines with `question` and, if it has any, `options`."""
     if path.suffix in (".jsonl", ".json"):
-        from osler.app.labeled_questions import read_labeled
+        from osler.questions import read_labeled
 
         return [one.question for one in read_labeled(path)]
     from osler.questions import parse_question
@@ -291,8 +291,8 @@ async def _answer_all(
 async def _solve_in_turn(
     settings: Settings, questions: Sequence[Question], sink: Sink
 ) -> AsyncIterator[tuple[Question, FinishedRun]]:
-    from osler.app.runs import ask
     from osler.build.resource_cache import ResourceCache
+    from osler.runs.answering import ask
 
     cache = ResourceCache(settings)
     try:

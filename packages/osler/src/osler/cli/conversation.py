@@ -9,14 +9,13 @@ from pathlib import Path
 from typer import Exit
 
 from osler.answer.follow_up import Standalone
-from osler.app.danger import danger_notice
-from osler.app.follow_ups import make_standalone
-from osler.app.runs import FinishedRun, ask
-from osler.app.threads import Thread, ThreadMoved, ThreadStore, UnknownThread
+from osler.build.danger import danger_notice
 from osler.cli.run_output import first_step, make_report, show_result, watch_events
 from osler.cli.session import CliSession
 from osler.errors import BadConfig
 from osler.questions import parse_question
+from osler.runs.answering import FinishedRun, ask
+from osler.runs.threads import Thread, ThreadMoved, ThreadStore, UnknownThread, make_standalone
 from osler.settings import Settings
 from osler.trace import Sink
 from osler.types import Question

@@ -34,8 +34,8 @@ def kag(
     if forms is not None:
         flags["strategy.forms"] = read_text_file(forms, BadConfig)
     settings, asked = here.load_settings(flags), read_question(question, tuple(option or ()))
-    from osler.app.runs import ask as solve
     from osler.cli.render import plan_block
+    from osler.runs.answering import ask as solve
     from osler.trace import proof_steps
 
     with watch_events(here, trace, first=first_step(settings), film=False) as sink:

@@ -60,7 +60,6 @@ def add(
     They are remembered: `osler kb update` reads them again. Exit code 6: some files could
     not be read.
     """
-    from osler.app.quarantine import target_source
     from osler.build.knowledge import open_or_create
 
     settings = here.load_settings({"kb.chunk": chunk})
@@ -71,7 +70,7 @@ def add(
         else:
             added = kb.add(
                 paths,
-                source=target_source(settings, source),
+                source=settings.access.source_of_new(source),
                 fmt=fmt,
                 licence=licence,
                 trust=trust,
@@ -97,8 +96,8 @@ def _vector_line(
     waiting = count_waiting(kb) - sum(by_words.values())
     if source is None or waiting < WORTH_TIMING:
         return ""
-    from osler.app.unindexed import estimate_seconds
     from osler.build.models import load_encoder
+    from osler.kb.upkeep import estimate_seconds
 
     seconds = estimate_seconds(kb, load_encoder(settings), source, waiting)
     long = f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"

@@ -95,16 +95,15 @@ def watch(
     from dataclasses import asdict
     from itertools import islice
 
-    from osler.app.quarantine import target_source
-    from osler.app.watch import tick_every, watch_folder
     from osler.build.knowledge import open_or_create
     from osler.build.models import load_encoder
+    from osler.kb.upkeep import tick_every, watch_folder
 
     settings = here.load_settings()
     with open_or_create(settings) as kb:
         kb.wait = wait
         ticks = islice(tick_every(every), looks)
-        into, encoder = target_source(settings, source), load_encoder(settings)
+        into, encoder = settings.access.source_of_new(source), load_encoder(settings)
         for seen in watch_folder(kb, folder, into, encoder, ticks):
             if seen.is_change:
                 line = f"documents in: {seen.documents:,}, out: {seen.gone:,}"
@@ -204,7 +203,7 @@ def release(
     wait: Wait = PATIENCE,
 ) -> None:
     """Release a source's held documents (access.held); then run `kb build`."""
-    from osler.app.quarantine import release as let_in
+    from osler.kb.upkeep import release as let_in
 
     with open_kb(here.load_settings(), wait) as kb:
         done = let_in(kb, source)
@@ -303,10 +302,10 @@ def _fetch_on_schedule(
 ) -> None:
     from itertools import islice
 
-    from osler.app.watch import fetch_on_schedule, tick_every
     from osler.build.knowledge import open_or_create
     from osler.build.models import load_encoder
     from osler.errors import BadConfig
+    from osler.kb.upkeep import fetch_on_schedule, tick_every
 
     if job.recipe.use:
         raise BadConfig(

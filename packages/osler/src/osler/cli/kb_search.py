@@ -61,7 +61,7 @@ def search(
             "retrieve.retracted": retracted or None,
         }
     )
-    from osler.app.audit.entries import record_reading
+    from osler.audit.entries import record_reading
     from osler.build.knowledge import search_passages
     from osler.build.models import encoder_languages
     from osler.cli.render import hits_page
@@ -105,8 +105,8 @@ def get(
     from osler.reports.knowledge import PassageView
 
     settings = here.load_settings()
-    from osler.app.audit.entries import record_reading
-    from osler.app.resolve import resolve_reference
+    from osler.answer.export.layout import resolve_reference
+    from osler.audit.entries import record_reading
     from osler.build import graphs, online_sources
 
     stated = graphs.graph_passage(settings, id) or graphs.formula_passage(settings, id)
@@ -158,7 +158,7 @@ def patients(
     """
     from rich.console import Group
 
-    from osler.app.audit.entries import record_reading
+    from osler.audit.entries import record_reading
     from osler.build.knowledge import open_knowledge_base
     from osler.build.online_sources import open_patients as of_knowledge_base
     from osler.cli.tables import document_page

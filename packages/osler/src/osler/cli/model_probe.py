@@ -17,8 +17,8 @@ from osler.cli.session import ABSTAINED, CliSession
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from osler.app.probe.advice import Advice
-    from osler.app.probe.findings import Findings
+    from osler.probe.advice import Advice
+    from osler.probe.findings import Findings
     from osler.settings import ModelSettings, Settings
 
     Asked = list[tuple[Findings, Advice]]
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def probe_configured(here: CliSession, settings: Settings, *, write: bool) -> None:
     """Asks the server of [model], and of each role that has one of its own."""
-    from osler.app.probe.advice import Advice, write_advice
+    from osler.probe.advice import Advice, write_advice
 
     sections = _served_sections(settings)
     asked = _ask_models(here, settings, sections)
@@ -49,9 +49,9 @@ def probe_configured(here: CliSession, settings: Settings, *, write: bool) -> No
 
 def init_with_model(here: CliSession, path: Path, url: str, name: str, *, force: bool) -> None:
     """Writes a settings file for the model of a server, with what follows from asking it."""
-    from osler.app.probe.advice import write_advice
     from osler.errors import BadConfig
     from osler.llm.local.weights import DEFAULTS, is_present
+    from osler.probe.advice import write_advice
     from osler.settings import write_template
     from osler.settings.edit import write_keys
 
@@ -120,8 +120,8 @@ def _served_sections(settings: Settings) -> list[tuple[str, ModelSettings]]:
 def _ask_models(
     here: CliSession, settings: Settings, sections: Sequence[tuple[str, ModelSettings]]
 ) -> Asked:
-    from osler.app.probe import probe_model
-    from osler.app.probe.advice import advise
+    from osler.probe import probe_model
+    from osler.probe.advice import advise
 
     asked: Asked = []
     with show_progress(here) as report:

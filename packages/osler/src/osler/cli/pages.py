@@ -12,9 +12,9 @@ from rich.table import Table
 from osler.cli.tables import checks_page, make_table, plain_text
 
 if TYPE_CHECKING:
-    from osler.app.doctor import DoctorReport
-    from osler.app.doctor.abilities import Ability
-    from osler.app.doctor.needs import StrategyVerdict
+    from osler.doctor import DoctorReport
+    from osler.doctor.abilities import Ability
+    from osler.doctor.needs import StrategyVerdict
 
 
 _STATUS_COLOURS = {"full": "green", "degraded": "yellow", "refused": "red"}

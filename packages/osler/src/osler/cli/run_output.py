@@ -18,8 +18,8 @@ from osler.cli.session import ABSTAINED, PARTIAL, REFUSED, CliSession, write_jso
 from osler.errors import OslerError, translate_os_errors
 
 if TYPE_CHECKING:
-    from osler.app.runs import FinishedRun
     from osler.cli.render import RunPage
+    from osler.runs.answering import FinishedRun
     from osler.settings import Settings
     from osler.trace import Event, Sink
     from osler.types import Question

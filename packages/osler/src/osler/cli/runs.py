@@ -37,7 +37,7 @@ Opens = Callable[[Path], bool]
 
 def list_runs(folder: Path, *, limit: int, opens: Opens = lambda _: True) -> list[ListedRun]:
     """The runs in `folder`, newest first; one that cannot be read is listed as such."""
-    from osler.app.run_files import run_folders
+    from osler.runs.files import run_folders
 
     return [_list_run(run) for run in islice(filter(opens, run_folders(folder)), limit)]
 
@@ -47,7 +47,7 @@ def find_run(word: str, folder: Path, opens: Opens = lambda _: True) -> Path:
 
     Raises `BadRun` when it means none or several.
     """
-    from osler.app.run_files import run_folders
+    from osler.runs.files import run_folders
 
     runs = list(filter(opens, run_folders(folder)))
     if word == LAST and runs:
@@ -87,7 +87,7 @@ def read_report(path: Path) -> RunPage:
 
 
 def _list_run(run: Path) -> ListedRun:
-    from osler.app.run_files import read_record
+    from osler.runs.files import read_record
 
     try:
         record = read_record(run)

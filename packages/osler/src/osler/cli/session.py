@@ -72,7 +72,7 @@ class CliSession:
         self, flags: Mapping[str, object] | None = None, *, strategy: str | None = None
     ) -> Settings:
         """The settings, within the scope of the key where access.key_file names one."""
-        from osler.app.reach import narrow_by_key
+        from osler.build.privacy import narrow_by_key
 
         return narrow_by_key(self.load_layers(flags, strategy=strategy).settings)
 

@@ -75,8 +75,8 @@ def doctor(
 
         probe_configured(here, settings, write=write)
         return
-    from osler.app.doctor import run_doctor
     from osler.cli.pages import doctor_page
+    from osler.doctor import run_doctor
 
     report = run_doctor(settings)
     page = doctor_page(report, short=here.quiet, everything=everything)

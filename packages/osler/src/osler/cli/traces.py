@@ -48,7 +48,7 @@ def trace(
     Of one run: answer, evidence and film; with --json its events, as JSON Lines. Side by side: the
     films, as of one question under two strategies.
     """
-    from osler.app.reach import open_runs
+    from osler.build.privacy import open_runs
     from osler.cli.runs import find_run, list_runs, read_report
 
     settings = here.load_settings()
@@ -91,9 +91,9 @@ def _show_run(
 
 def _changed_lines(settings: Settings, answer: Answer, snapshot: str) -> list[str]:
     """What of the evidence changed since; nothing where there is no knowledge base by now."""
-    from osler.app.changed import find_changed
     from osler.build.knowledge import open_knowledge_base
     from osler.errors import KnowledgeBaseError
+    from osler.runs.files import find_changed
 
     try:
         with open_knowledge_base(settings) as kb:

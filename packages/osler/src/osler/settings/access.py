@@ -8,10 +8,8 @@ from ipaddress import ip_address
 from pydantic import Field
 
 from osler.settings.fields import Names, OptionalPlace, SettingsSection
-from osler.sources.catalogue import EMR
+from osler.sources.catalogue import EMR, HELD
 
-HELD = ".held"
-"""Ends the name of the source in which held documents wait."""
 EVERY, PUBLIC = "all", "public"
 """Words for many sources: all of them, and all that are not private."""
 
@@ -58,6 +56,10 @@ class AccessSettings(SettingsSection):
         """Whether a document of the source may be opened."""
         is_mine = source != EMR or not self.patients or document in self.patients
         return self.may_search(source) and is_mine
+
+    def source_of_new(self, source: str) -> str:
+        """Where new documents of the source go: a private one of its own, where they are held."""
+        return f"{source}{HELD}" if source in self.held else source
 
     def private_among(self, sources: Iterable[str]) -> tuple[str, ...]:
         return tuple(source for source in sources if self.is_private(source))

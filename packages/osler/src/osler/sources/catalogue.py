@@ -14,6 +14,8 @@ from osler.types import Language
 
 BOOK, GUIDELINE, RESEARCH, WIKI, GRAPH = "book", "guideline", "research", "wiki", "graph"
 EMR, WEB, TRIAL = "emr", "web", "trial"
+HELD = ".held"
+"""Ends the name of the source in which held documents wait; no search takes it unless named."""
 
 OWN_TRUST = 2
 """Default trust of a collection of the user's own: that of a wiki."""

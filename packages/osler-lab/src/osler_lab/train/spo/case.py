@@ -1,6 +1,6 @@
 """A question to train on: its gold answer, its gold documents, and the part that it is in.
 
-A file of cases is a question file (`osler.app.labeled_questions`).
+A file of cases is a question file (`osler.questions`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from osler.app.labeled_questions import LabeledQuestion, read_labeled
 from osler.errors import BadQuestion
+from osler.questions import LabeledQuestion, read_labeled
 from osler.text import split_words
 from osler.types import Question
 from osler_lab.evaluate.record import Gold, Sample
@@ -73,7 +73,7 @@ def of_part(
 
 
 def read_cases(path: Path) -> list[TrainingCase]:
-    """The cases of a question file (`osler.app.labeled_questions`).
+    """The cases of a question file (`osler.questions`).
 
     Raises `BadQuestion` naming file and line, and for two cases with one id.
     """

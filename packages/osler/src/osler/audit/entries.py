@@ -1,0 +1,218 @@
+"""What an entry says: who asked what, of which sources, with which models, and what was shown."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import logging
+import secrets
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from osler.errors import BadConfig, BadRun, StorageFailed, translate_os_errors
+from osler.kb.store.durable import write_private
+from osler.settings import Settings
+from osler.trace import Answered, Event, Retrieved, Sink
+from osler.types import Question
+
+if TYPE_CHECKING:
+    from osler.audit.log import AuditLog, Verification
+
+_LOG = logging.getLogger("osler.audit")
+_SALT = "salt"
+RUN_FILES = {"events": "events.jsonl", "tape": "tape.jsonl", "record": "run.json"}
+
+
+def log_folder(settings: Settings) -> Path:
+    return settings.audit.path or settings.home / "audit"
+
+
+def open_audit(settings: Settings) -> AuditLog | None:
+    """The log that the settings name; `None` = off. Raises `BadConfig` and `StorageFailed`."""
+    chosen = settings.audit
+    if chosen.log == "off":
+        return None
+    folder = log_folder(settings)
+    return _open_log(folder, chosen.key_file or folder / "key.pem", chosen.copies, chosen.every)
+
+
+@cache
+def _open_log(folder: Path, key_file: Path, copies: Path | None, every: int) -> AuditLog:
+    from osler.audit.checkpoints import CheckpointSigner
+    from osler.audit.log import AuditLog
+
+    return AuditLog(folder, CheckpointSigner(key_file), copies, every)
+
+
+def write_entry(settings: Settings, record: Mapping[str, Any]) -> None:
+    """Appends it, where there is a log. Blocks.
+
+    Raises `StorageFailed` where it cannot be written and audit.log is "require".
+    """
+    try:
+        if (log := open_audit(settings)) is not None:
+            log.append(record)
+    except StorageFailed as error:
+        if settings.audit.log == "require":
+            raise
+        _LOG.warning("an entry is missing: %s", error)
+
+
+def content_of(settings: Settings, text: str) -> str:
+    """The text, or its hash under a secret of the log's: short texts could be guessed otherwise."""
+    if settings.audit.content == "text":
+        return text
+    return (
+        "hmac-sha256:" + hmac.new(_salt(log_folder(settings)), text.encode(), "sha256").hexdigest()
+    )
+
+
+@cache
+def _salt(folder: Path) -> bytes:
+    path = folder / _SALT
+    with translate_os_errors(f"{path} cannot be read or made", StorageFailed):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not path.exists():
+            write_private(path, secrets.token_bytes(32))
+        return path.read_bytes()
+
+
+def record_reading(settings: Settings, verb: str, asked: str, shown: list[str]) -> None:
+    """Of a search or a passage on the command line. Raises as `write_entry` does."""
+    if settings.audit.log != "off":
+        entry = {"what": f"command.{verb}", "asked": content_of(settings, asked), "shown": shown}
+        write_entry(settings, entry)
+
+
+def hash_file(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def verify_audit(settings: Settings, copies: Path | None = None) -> Verification:
+    """Raises `BadConfig` where there is no log, or no list of checkpoints at `copies`."""
+    from osler.audit.checkpoints import read_checkpoints
+    from osler.audit.log import PUBLIC, verify_log
+
+    folder = log_folder(settings)
+    public = folder / PUBLIC
+    if not public.is_file():
+        raise BadConfig(f"there is no audit log in {folder}", fix="set audit.log = require")
+    place = copies or settings.audit.copies
+    try:
+        lines = place.read_text(encoding="utf-8").splitlines() if place else []
+        kept = read_checkpoints(lines)
+    except (OSError, ValueError) as error:
+        raise BadConfig(f"{place} holds no checkpoints: {error}", fix="name another") from error
+    return verify_log(folder, public.read_text().strip(), kept)
+
+
+def read_entries(settings: Settings) -> list[dict[str, Any]]:
+    """Those that can be read. Raises `StorageFailed`."""
+    from osler.audit.log import read_lines
+
+    entries = []
+    for line in read_lines(log_folder(settings)):
+        try:
+            entries.append(json.loads(line))
+        except ValueError:
+            continue  # `osler audit verify` names it
+    return entries
+
+
+def prove_run(settings: Settings, run: str) -> dict[str, Any]:
+    """All that a stranger needs to see that the run was recorded, and as what.
+
+    Raises `BadRun` for a run that the log does not know, or whose files are gone.
+    """
+    from osler.audit.checkpoints import hash_leaf, prove_inclusion
+    from osler.audit.log import PUBLIC, read_head, read_lines
+
+    folder = log_folder(settings)
+    lines, head = read_lines(folder), read_head(folder)
+    index = _find_run(lines, run)
+    if index is None or head is None:
+        fix = "`osler audit show` lists them"
+        raise BadRun(f"the audit log knows no run {run!r}", fix=fix)
+    place = settings.runs.path / run
+    with translate_os_errors(f"the files of the run {run} are gone", BadRun):
+        files = {name: (place / file).read_text("utf-8") for name, file in RUN_FILES.items()}
+    leaves = [hash_leaf(line) for line in lines[: head.size]]
+    return {
+        "entry": lines[index].decode(),
+        "index": index,
+        "path": [node.hex() for node in prove_inclusion(leaves, index)],
+        "checkpoint": json.loads(head.to_json()),
+        "public_key": (folder / PUBLIC).read_text().strip(),
+        "files": files,
+        "answer": json.loads(files["events"].splitlines()[-1])["solution"]["answer"],
+    }
+
+
+def _find_run(lines: list[bytes], run: str) -> int | None:
+    """The last entry of the run."""
+    for index in range(len(lines) - 1, -1, -1):
+        if run.encode() in lines[index]:
+            entry = json.loads(lines[index])
+            if entry.get("what") == "run" and entry.get("run") == run:
+                return index
+    return None
+
+
+class HeldAnswer:
+    """Passes events on as they come, but for the answer: that waits until it is on record."""
+
+    def __init__(self, sink: Sink | None, *, hold: bool) -> None:
+        self._sink, self._hold = sink, hold
+        self._held: list[Event] = []
+
+    def __call__(self, event: Event) -> None:
+        if self._hold and isinstance(event, Answered):
+            self._held.append(event)
+        elif self._sink is not None:
+            self._sink(event)
+
+    def release(self) -> None:
+        for event in self._held:
+            if self._sink is not None:
+                self._sink(event)
+        self._held.clear()
+
+
+def begin_entry(settings: Settings, run: str, question: Question) -> None:
+    """Written before a model is asked. Raises as `write_entry` does."""
+    if settings.audit.log != "off":
+        asked = content_of(settings, question.with_options)
+        write_entry(settings, {"what": "run.begun", "run": run, "asked": asked})
+
+
+def end_entry(
+    settings: Settings,
+    question: Question,
+    facts: Mapping[str, Any],
+    events: Sequence[Event],
+    folder: Path | None,
+) -> None:
+    """What was shown, with the hashes of the run's files, where it was kept; before it is shown.
+
+    Raises as `write_entry` does.
+    """
+    if settings.audit.log == "off":
+        return
+    answer = events[-1].solution.answer if isinstance(events[-1], Answered) else None
+    found = (note.passage for one in events if isinstance(one, Retrieved) for note in one.hits)
+    files = {} if folder is None else RUN_FILES
+    write_entry(
+        settings,
+        {
+            "what": "run",
+            **facts,
+            "asked": content_of(settings, question.with_options),
+            "shown": content_of(settings, answer.text if answer else ""),
+            "cited": [one.passage.id for one in answer.evidence] if answer else [],
+            "found": sorted(set(found)),
+            **{name: hash_file(folder / file) for name, file in files.items() if folder},
+        },
+    )

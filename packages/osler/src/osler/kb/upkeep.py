@@ -1,0 +1,176 @@
+"""Keeps a knowledge base up to date: a folder or a publisher's list that is watched, and documents
+that are held until somebody releases them.
+
+Each look compares sizes and times of the files with those at which they were read, and each file
+is taken in one transaction; so a watch that is killed at any moment has lost nothing when it is
+started again, and a file that was still being written is read again at the next look.
+
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, count, islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError, KnowledgeBaseUnbuilt
+from osler.kb.base import KnowledgeBase
+from osler.kb.ingest.file_table import list_roots
+from osler.kb.ingest.files import IngestResult
+from osler.sources.catalogue import HELD
+from osler.sources.download.transfer import FetchFailed
+
+if TYPE_CHECKING:
+    from osler.kb.encoders.base import Encoder
+    from osler.sources.download.job import DownloadJob, DownloadRecipe
+# Passages whose encoding is timed: with MiniLM about a second.
+_TIMED = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a look at the folder brought."""
+
+    documents: int
+    gone: int
+    failed: int
+    encoded: int
+
+    @property
+    def is_change(self) -> bool:
+        return bool(self.documents or self.gone or self.failed or self.encoded)
+
+
+def tick_every(seconds: float) -> Iterator[int]:
+    """Yields the numbers of checks, at the given interval in seconds, the first at once;
+    endless."""
+    for number in count():
+        if number:
+            time.sleep(seconds)
+        yield number
+
+
+def watch_folder(
+    kb: KnowledgeBase, folder: Path, source: str, encoder: Encoder | None, ticks: Iterable[object]
+) -> Iterator[Seen]:
+    """Looks at the folder once for each tick, and yields what each look brought. Blocks.
+
+    While another process writes, a look brings nothing and the next one tries again. Documents of
+    files that are gone go. Raises what `KnowledgeBase.add`, `update` and `build` raise.
+    """
+    is_known = False
+    for _ in ticks:
+        try:
+            if not is_known:
+                first = kb.add([folder], source=source)
+                is_known = True
+            else:
+                first = None
+            seen = kb.update(source=source, prune=True)
+            encoded = _build_where_needed(kb, encoder)
+        except KnowledgeBaseBusy:
+            continue
+        documents = seen.documents + (first.documents if first else 0)
+        yield Seen(documents, seen.gone, len(seen.failed), encoded)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What a look at a publisher's list brought."""
+
+    files: int
+    """Those that are there whole by now, of all looks."""
+    problem: str
+    """Why the download broke off; "" where it did not. The next look goes on with it."""
+    seen: Seen
+
+
+def fetch_on_schedule(
+    kb: KnowledgeBase,
+    job: DownloadJob,
+    encoder: Encoder | None,
+    ticks: Iterable[object],
+    *,
+    accepted: bool,
+) -> Iterator[Fetched]:
+    """Fetches what is new, takes it in and builds, once for each tick. Blocks.
+
+    A download that breaks off keeps the files that came, which are taken in. While another process
+    writes, what came waits for the next tick. Raises `LicenceNotAccepted` and `BadConfig` as
+    `DownloadJob.run`, and what `KnowledgeBase.add` and `build` raise.
+    """
+    taken: set[Path] = set()
+    for _ in ticks:
+        problem = ""
+        try:
+            job.run(accepted=accepted)
+        except FetchFailed as error:
+            problem = str(error)
+        there = {path for path in job.folder.glob("*") if ".part" not in path.suffixes}
+        seen = Seen(0, 0, 0, 0)
+        if new := sorted(there - taken):
+            try:
+                seen = _take_in(kb, job.recipe, new, encoder)
+                taken |= there
+            except KnowledgeBaseBusy:
+                problem = problem or "the knowledge base is being written"
+        yield Fetched(len(there), problem, seen)
+
+
+def _take_in(
+    kb: KnowledgeBase, recipe: DownloadRecipe, files: Sequence[Path], encoder: Encoder | None
+) -> Seen:
+    added = kb.add(files, source=recipe.source, fmt=recipe.format or None)
+    encoded = _build_where_needed(kb, encoder)
+    return Seen(added.documents, added.gone, len(added.failed), encoded)
+
+
+def _build_where_needed(kb: KnowledgeBase, encoder: Encoder | None) -> int:
+    try:
+        kb.require_built(encoder.identity if encoder else None)
+    except KnowledgeBaseUnbuilt:
+        if not kb.sources:
+            return 0
+        return kb.build(encoder).encoded
+    return 0
+
+
+def release(kb: KnowledgeBase, source: str) -> list[IngestResult]:
+    """Adds what is held of the source to the source itself; the files are read again. Blocks.
+
+    Raises `KnowledgeBaseError` where nothing is held.
+    """
+    held = f"{source}{HELD}"
+    with kb.readers.borrow() as db:
+        roots = list_roots(db, held)
+    if not roots:
+        raise KnowledgeBaseError(f"nothing of {source} is held", fix="`osler kb info` lists it")
+    done = []
+    for root in roots:
+        how = root.how
+        done.append(
+            kb.add(
+                [root.path],
+                source=source,
+                fmt=how.fmt,
+                licence=how.licence,
+                illustrative=how.illustrative,
+                trust=how.trust,
+                chunk=how.chunk,
+            )
+        )
+    kb.remove(source=held)
+    return done
+
+
+def estimate_seconds(kb: KnowledgeBase, encoder: Encoder, source: str, count: int) -> float:
+    """Seconds that this machine needs for `count` vectors, by timing some of `source`."""
+    passages = islice(chain.from_iterable(kb.read_documents(source)), _TIMED)
+    texts = [f"{passage.title} {passage.text}" for passage in passages]
+    encoder.encode(texts[:1], kind="passage")  # what is loaded at the first call is no part of it
+    began = time.perf_counter()
+    encoder.encode(texts, kind="passage")
+    return (time.perf_counter() - began) * count / max(1, len(texts))

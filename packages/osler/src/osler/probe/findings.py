@@ -1,0 +1,229 @@
+"""What the probe found of a model and its server, and the lines that say it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
+
+from osler.build.tc_rag import metric_of
+from osler.doctor.checks import Check
+
+T = TypeVar("T")
+Place = Literal["", "text", "template", "apart", "hidden"]
+"""Where thinking stands; "" if absent."""
+LEAST_CONTEXT = 2048
+"""Tokens below which no prompt with evidence fits."""
+_LARGER = (
+    "start the server with a larger one (vLLM: --max-model-len, llama.cpp: -c, Ollama:"
+    " OLLAMA_CONTEXT_LENGTH)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """Where and how long a model thought before one easy question."""
+
+    place: Place = ""
+    tokens: int = 0
+    ended: bool = True
+    """False: it was cut, so that the tokens are the least that it would have taken."""
+    fields: tuple[str, ...] = ()
+    """Fields of a request, as `model.request` has them, that were seen to switch it off."""
+    shorter: bool = False
+    """Whether they only made it shorter."""
+
+    @property
+    def is_off(self) -> bool:
+        return bool(self.fields) and not self.shorter
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """One model and its observed abilities; `None` where the minute was too short to observe
+    one."""
+
+    section: str
+    """Of the settings: "model", or a role's."""
+    name: str = ""
+    server: str = ""
+    faults: tuple[Check, ...] = ()
+    """What keeps its replies from being answers."""
+    continues: Literal["yes", "asked", "no"] | None = None
+    """asked: a turn of the user's asks for the rest, since servers of its kind are not known to
+    continue a message."""
+    scores: bool | None = None
+    logprobs: bool | None = None
+    formats: tuple[str, ...] | None = None
+    tools: bool | None = None
+    thinking: Thinking | None = None
+    tags: Literal["plain", "dressed", "no"] | None = None
+    cites: Literal["yes", "wrong", "no"] | None = None
+    mark: str = ""
+    """How it wrote its first citation."""
+    refuses: bool | None = None
+    context: int | None = None
+    longest: int | None = None
+    """Tokens that the server could allot, where that is more."""
+    speed: float | None = None
+    """Tokens a second, of one call alone."""
+    beside: bool | None = None
+    """Whether two calls made at once ended at about the same time."""
+    slots: int | None = None
+    seconds: float = 0.0
+    calls: int = 0
+    unread: tuple[str, ...] = field(default=())
+    """What servers said where they refused a question."""
+
+    @property
+    def ok(self) -> bool:
+        return not any(check.status == "fail" for check in self.rows())
+
+    def rows(self) -> tuple[Check, ...]:
+        """A line for each question; faults first, and nothing else where there are no replies."""
+        if any(fault.status == "fail" for fault in self.faults):
+            return self.faults
+        return (*self.faults, *self._told_rows())
+
+    def _told_rows(self) -> Iterator[Check]:
+        yield Check("replies", "pass", f"{self.name} on {self.server} answers")
+        for name, word in _WORDED.items():
+            yield word(name, self)
+
+
+Row = Callable[[str, Findings], Check]
+"""A row's name and what was found → the row."""
+
+
+def _plain(words: Mapping[T, str], value: Callable[[Findings], T | None]) -> Row:
+    """A row whose words follow from one value, and that only tells."""
+
+    def word(name: str, found: Findings) -> Check:
+        told = value(found)
+        return _unknown(name, found) if told is None else Check(name, "pass", words[told])
+
+    return word
+
+
+def _unknown(name: str, found: Findings) -> Check:
+    why = f": {found.unread[-1]}" if found.unread else ": the minute was up"
+    return Check(name, "warn", f"not told{why}", "ask again when the server is idle")
+
+
+def _word_formats(name: str, found: Findings) -> Check:
+    if found.formats is None:
+        return _unknown(name, found)
+    told = ", ".join(found.formats) or "no: its replies are read as they come"
+    return Check(name, "pass", told)
+
+
+_PLACES: Mapping[Place, str] = {
+    "text": "in the text",
+    "template": "in the text, begun by the chat template",
+    "apart": "apart from the text",
+    "hidden": "where nobody sees it",
+}
+
+
+def _word_thinking(name: str, found: Findings) -> Check:
+    thinking = found.thinking
+    if thinking is None:
+        return _unknown(name, found)
+    if not thinking.place:
+        return Check(name, "pass", "no")
+    long = f"{'about' if thinking.ended else 'more than'} {thinking.tokens:,} tokens"
+    told = f"{_PLACES[thinking.place]}, {long}"
+    how = "shortened by" if thinking.shorter else "switched off by"
+    off = f"{how} {', '.join(thinking.fields)}" if thinking.fields else "cannot be told not to"
+    return Check(name, "pass", f"{told}; {off}")
+
+
+def _word_tags(name: str, found: Findings) -> Check:
+    if found.tags is None:
+        return _unknown(name, found)
+    if found.tags == "no":
+        fix = "use strategies without actions (rag, auto, omni-rag), or a model tuned to follow"
+        return Check(name, "warn", "no: actions of tc-rag and react cannot be read", fix)
+    words = {"plain": "yes, as asked", "dressed": "yes, in a style of its own"}
+    return Check(name, "pass", words[found.tags])
+
+
+def _word_citations(name: str, found: Findings) -> Check:
+    if found.cites is None:
+        return _unknown(name, found)
+    if found.cites == "yes":
+        return Check(name, "pass", f"yes, as {found.mark}")
+    wrong = f"the wrong passage, as {found.mark}" if found.cites == "wrong" else "no"
+    fix = "each sentence is held against the passages all the same; see answer.uncited"
+    return Check(name, "warn", wrong, fix)
+
+
+def _word_refusals(name: str, found: Findings) -> Check:
+    if found.refuses is None:
+        return _unknown(name, found)
+    if found.refuses:
+        fix = 'name a model that answers questions of medicine, or set model.writes = "no"'
+        return Check(name, "warn", "declines a plain question of medicine", fix)
+    return Check(name, "pass", "no")
+
+
+def _word_context(name: str, found: Findings) -> Check:
+    if found.context is None:
+        return Check(name, "pass", "not told by the server")
+    told = f"{found.context:,} tokens"
+    if found.context < LEAST_CONTEXT:
+        return Check(name, "fail", f"{told}: too few for a prompt with evidence", _LARGER)
+    more = found.longest and found.longest > found.context
+    return Check(name, "pass", f"{told} of {found.longest:,}" if more else told)
+
+
+def _word_speed(name: str, found: Findings) -> Check:
+    if found.speed is None and found.beside is not None:
+        fix = "what an answer costs and a budget in tokens cannot be told with this server"
+        return Check(
+            name, "warn", "not told: the server does not count the tokens of its replies", fix
+        )
+    if found.speed is None:
+        return _unknown(name, found)
+    return Check(name, "pass", f"{found.speed:,.0f} tokens a second")
+
+
+def _word_beside(name: str, found: Findings) -> Check:
+    if found.beside is None:
+        return _unknown(name, found)
+    told = "two take about as long as one" if found.beside else "one after the other"
+    slots = f" ({found.slots} slots)" if found.slots else ""
+    return Check(name, "pass", told + slots)
+
+
+def _word_metric(name: str, found: Findings) -> Check:
+    if found.scores is None:
+        return _unknown(name, found)
+    metric = metric_of(scores=found.scores, tells=bool(found.logprobs), composed=False)
+    told = "none can be had" if metric == "off" else metric
+    return Check(name, "pass", f'{told} (metric = "auto")')
+
+
+_YES_NO = {True: "yes", False: "no"}
+_CONTINUES: Mapping[Literal["yes", "asked", "no"], str] = {
+    "yes": "yes",
+    "asked": "asked for the rest in a turn of its own, it goes on",
+    "no": "it does not go on where its message ended",
+}
+_TOOLS = {True: "yes", False: "no: tools are called in the text"}
+_WORDED: Mapping[str, Row] = {
+    "continues a message": _plain(_CONTINUES, lambda found: found.continues),
+    "scores a given text": _plain(_YES_NO, lambda found: found.scores),
+    "log-probabilities": _plain(_YES_NO, lambda found: found.logprobs),
+    "held to a format": _word_formats,
+    "native tools": _plain(_TOOLS, lambda found: found.tools),
+    "thinks": _word_thinking,
+    "follows tags": _word_tags,
+    "cites": _word_citations,
+    "refuses": _word_refusals,
+    "context": _word_context,
+    "speed": _word_speed,
+    "calls beside each other": _word_beside,
+    "state value of tc-rag": _word_metric,
+}
+"""What is asked, in the order in which it is shown."""

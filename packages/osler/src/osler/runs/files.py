@@ -1,0 +1,211 @@
+"""The folder of a run: `run.json`, `events.jsonl`, `tape.jsonl`, written whole or not at all; and
+which of its evidence has changed since.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from osler.build.online_sources import cached_passage
+from osler.errors import BadRun, StorageFailed, UnknownPassage
+from osler.kb.base import KnowledgeBase
+from osler.kb.store.durable import make_folders, move_folder
+from osler.llm.recording.tape import Tape
+from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.dossier import SavedPlan
+from osler.settings import Role, Settings
+from osler.trace import Event, read_events, to_line
+from osler.types import Answer, DangerNotice, Passage, Question
+
+RECORD, EVENTS, TAPE = "run.json", "events.jsonl", "tape.jsonl"
+RECORDS, TRACES = "records-", "traces-"
+"""How the files of an evaluation's log folder begin: its records, and their events."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """The contents of `run.json`."""
+
+    id: str
+    when: str
+    """ISO 8601, UTC."""
+    question: Question
+    strategy: str
+    models: dict[Role, str]
+    sources: tuple[str, ...]
+    snapshot: str
+    seconds: float
+    """Wall clock."""
+    halt: str
+    settings: dict[str, Any]
+    carriers: tuple[str, ...] = ()
+    """What could be looked up in the concept graph besides the source."""
+    offers: tuple[SourceDescription, ...] = ()
+    """The sources as the planner was told of them."""
+    plan: SavedPlan | None = None
+    """The one that was given, where nobody planned."""
+    danger: DangerNotice | None = None
+    """What the reader was told first."""
+    unindexed: int = 0
+    """Passages that had no vector yet."""
+
+
+def read_record(folder: Path) -> RunRecord:
+    """Raises `BadRun` when the folder holds no run."""
+    path = folder / RECORD
+    try:
+        return _record_adapter().validate_json(path.read_bytes())
+    except OSError as error:
+        raise BadRun(f"{folder} holds no run", fix="`osler trace` lists them") from error
+    except ValidationError as error:
+        raise BadRun(f"{path} is damaged: {error.errors()[0]['msg']}") from error
+
+
+def run_folders(folder: Path) -> list[Path]:
+    """The runs in a folder, newest first: an id begins with its second, and within one the file
+    tells."""
+    # A run is written in a hidden folder and renamed when it is whole.
+    folders = [log.parent for log in folder.glob(f"*/{EVENTS}") if log.parent.name[0] != "."]
+    return sorted(folders, key=_age_key, reverse=True)
+
+
+def _age_key(run: Path) -> tuple[str, int]:
+    return run.name.rpartition("-")[0], (run / EVENTS).stat().st_mtime_ns
+
+
+# A rename is atomic within a file system: a reader sees the whole run or none.
+def write_run(folder: Path, record: RunRecord, events: Sequence[Event], tape: Tape) -> Path:
+    """Writes beside, flushes, then moves: neither a reader nor a power cut finds half a run."""
+    draft = folder.with_name(f".{folder.name}")
+    try:
+        make_folders(folder.parent)
+        draft.mkdir(mode=0o700)
+        text = _record_adapter().dump_json(record, indent=2).decode()
+        (draft / RECORD).write_text(text + "\n", encoding="utf-8")
+        _write_lines(draft / EVENTS, map(to_line, events))
+        _write_lines(draft / TAPE, tape.to_lines())
+        move_folder(draft, folder)
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        said = f"the run cannot be kept in {folder.parent}: {error.strerror or error}"
+        raise StorageFailed(said, fix="check free disk space and write permissions") from error
+    return folder
+
+
+@cache
+def _record_adapter() -> TypeAdapter[RunRecord]:
+    return TypeAdapter(RunRecord)
+
+
+def _write_lines(path: Path, lines: Any) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def read_run_events(path: Path) -> list[Event]:
+    """Raises `BadRun`."""
+    try:
+        return list(read_events(path))
+    except OSError as error:
+        raise BadRun(f"{path} cannot be read: {error}") from error
+
+
+def read_run_settings(folder: Path, record: RunRecord) -> Settings:
+    """The settings of a run; keys that this version no longer has are left out.
+
+    Raises `BadRun`, which names the key, for a value that it does not take.
+    """
+    try:
+        return Settings.model_validate(record.settings)
+    except ValidationError as error:
+        gone = [one["loc"] for one in error.errors() if one["type"] == "extra_forbidden"]
+    known = deepcopy(record.settings)
+    for place in gone:
+        _drop_key(known, place)
+    try:
+        return Settings.model_validate(known)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        raise BadRun(
+            f"{folder / RECORD}: its settings are not this version's: {key}: {first['msg']}",
+            fix="replay it with the version that recorded it",
+        ) from error
+
+
+def _drop_key(settings: dict[str, Any], place: Sequence[int | str]) -> None:
+    """Takes a key out. A place also names which strategy's settings were tried: no key of them."""
+    *above, last = place
+    section = settings
+    for name in above:
+        section = section.get(str(name), section)
+    section.pop(str(last), None)
+
+
+def compare_events(path: Path, expected: list[str], now: list[str]) -> None:
+    """Raises `BadRun` at the first line that differs."""
+    for number, (before, after) in enumerate(zip(expected, now, strict=False), 1):
+        if before != after:
+            raise BadRun(f"{path}:{number}: replay differs: {_first_difference(before, after)}")
+    if len(expected) != len(now):
+        raise BadRun(f"{path}: replay gave {len(now)} events, {len(expected)} are recorded")
+
+
+def _first_difference(before: str, after: str) -> str:
+    at = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
+    start = max(0, at - 20)
+    return f"…{before[start : at + 40]}… became …{after[start : at + 40]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedEvidence:
+    """A cited passage that is no longer what was cited."""
+
+    number: int
+    """Of the evidence, from 1."""
+    passage: str
+    state: Literal["changed", "gone"]
+    """changed: the quoted words are not in it any more; gone: there is no such passage."""
+
+    def __str__(self) -> str:
+        return (
+            f"[{self.number}] this evidence changed since: {self.passage}"
+            if self.state == "changed"
+            else f"[{self.number}] this evidence is gone since: {self.passage}"
+        )
+
+
+def find_changed(
+    settings: Settings, kb: KnowledgeBase, answer: Answer
+) -> tuple[ChangedEvidence, ...]:
+    """The evidence that changed, in order. Blocks.
+
+    Passages of sources that the knowledge base does not hold (the graph, online services) are not
+    compared: nothing is known of them.
+    """
+    held = set(kb.sources)
+    found = []
+    for number, one in enumerate(answer.evidence, 1):
+        if one.passage.source not in held:
+            continue
+        now = _read_now(settings, kb, one.passage.id)
+        if now is None:
+            found.append(ChangedEvidence(number, one.passage.id, "gone"))
+        elif one.quote not in now.text:
+            found.append(ChangedEvidence(number, one.passage.id, "changed"))
+    return tuple(found)
+
+
+def _read_now(settings: Settings, kb: KnowledgeBase, id: str) -> Passage | None:
+    try:
+        return kb.get(id)
+    except UnknownPassage:
+        return cached_passage(settings, id)
