@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from osler.doctor.checks import (
+    _check_privacy,
     _check_pseudonyms,
     disk_encryption,
     has_plain_pseudonyms,
@@ -63,6 +64,20 @@ def test_a_knowledge_base_without_a_key_of_pseudonyms_is_warned_of(tmp_path: Pat
     assert _check_pseudonyms(settings).status == "pass"
     (settings.kb.path / KEY).unlink()  # as before there was one
     assert _check_pseudonyms(settings).status == "warn"
+
+
+def test_what_is_private_is_told_as_it_is_in_force(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n\nAspirin.\n")
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        kb.add([tmp_path / "a.md"], source="ward-notes")
+    settings = {"home": str(tmp_path), "access": {"private": "ward-notes", "held": "web"}}
+    seen = _check_privacy(Settings.model_validate(settings))
+    assert (seen.status, seen.detail) == ("pass", "private: emr, ward-notes; held: web")
+    wrong = {"home": str(tmp_path), "access": {"private": "ward-note", "deidentify": "ward-notes"}}
+    seen = _check_privacy(Settings.model_validate(wrong))
+    assert seen.status == "warn"
+    assert "there is no source ward-note yet" in seen.detail
+    assert "did you mean 'ward-notes'" in seen.fix
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="devices as Linux shows them")

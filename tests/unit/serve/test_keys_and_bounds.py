@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,8 +44,75 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx2.Cli
         yield client, key
 
 
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
+    """A server without a key, on a machine whose users may read patients' records."""
+    folder = tmp_path_factory.mktemp("records")
+
+    def fill(home: Path) -> None:
+        fill_knowledge_base(home, {"emr": "# Patient\n\nAdrenaline was given to this patient.\n"})
+
+    with (
+        serve_osler(folder, fill=fill, serve={"patients": True}) as place,
+        httpx2.Client(base_url=place.url) as client,
+    ):
+        yield client
+
+
 def bearing(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
+
+
+@pytest.mark.parametrize("more", [{}, {"patients": True}, {"launch_servers": "clinics.json"}])
+def test_names_under_which_others_call_are_refused_without_an_api_key(
+    home: Path, more: dict[str, Any]
+) -> None:
+    """A proxy on this machine hands on the requests of strangers."""
+    (home / "clinics.json").write_text("{}")
+    files = {name: str(home / one) for name, one in more.items() if isinstance(one, str)}
+    serve = {"hosts": ["osler.hospital.example"], **more, **files}
+    with pytest.raises(BadConfig, match=r"osler.hospital.example can be reached by others"):
+        build_state(serving_settings(home, serve=serve), no_page)
+    ledger = Ledger(home / "serve")
+    new_key(ledger, "one")
+    ledger.close()
+    made = build_state(serving_settings(home, serve=serve), no_page)
+    made.ledger.drop_key("one")
+    made.gate._looked = float("-inf")  # as a second later
+    with pytest.raises(RefusedRequest, match="API key is required"):
+        made.gate.authenticate_request(None)
+    made.ledger.close()
+
+
+PROXIED = [
+    {"Forwarded": "for=198.51.100.7"},
+    {"X-Forwarded-For": "198.51.100.7"},
+    {"X-Forwarded-Host": "osler.hospital.example"},
+    {"X-Forwarded-Proto": "https"},
+    {"X-Real-IP": "198.51.100.7"},
+    {"Via": "1.1 proxy"},
+]
+
+
+@pytest.mark.parametrize("headers", PROXIED)
+@pytest.mark.parametrize("given", [{}, {"Authorization": "Bearer none"}])
+def test_strangers_behind_a_proxy_on_this_machine_are_strangers(
+    records: httpx2.Client, headers: dict[str, str], given: dict[str, str]
+) -> None:
+    """They were "this machine", and with serve.patients read patients' records."""
+    asked = {"query": "adrenaline", "sources": ["emr"]}
+    assert "to this patient" in records.post("/api/v1/search", json=asked).text
+    for method, path in [("POST", "/api/v1/search"), ("POST", "/mcp"), ("GET", "/api/v1/runs")]:
+        reply = records.request(method, path, json=asked, headers={**headers, **given})
+        assert reply.status_code == 401, (path, reply.text)
+    assert records.get("/healthz", headers=headers).status_code == 200
+
+
+def test_request_of_http_1_0_as_proxies_make_it_is_a_strangers(records: httpx2.Client) -> None:
+    """nginx forwards so where nothing is set, with no header of its own."""
+    with socket.create_connection(("127.0.0.1", records.base_url.port or 0)) as line:
+        line.sendall(b"GET /api/v1/runs HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
+        assert b" 401 " in line.makefile("rb").readline()
 
 
 @pytest.mark.parametrize("host", OTHERS)

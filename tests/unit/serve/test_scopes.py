@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from scoped_server import Keyed, call_tool, list_operations, list_tools, serve_scoped
-from served import serving_settings
+from served import serve_osler, serving_settings
 
 from osler.errors import BadConfig
 from osler.settings import ServeSettings
@@ -278,3 +278,12 @@ def test_run_is_seen_by_whoever_could_find_the_same(
 ) -> None:
     access = AccessSettings(private=("own",), sources=("public", "emr"), patients=("emr:1",))
     assert RunReach(sources, patients).is_open_to(access) is seen
+
+
+def test_a_server_says_which_private_source_is_not_there(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serve_osler(tmp_path, access={"private": ("guidelines", "book")}):
+        pass
+    assert "not there: guidelines" in caplog.text
+    assert "book" not in caplog.text

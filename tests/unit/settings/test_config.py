@@ -150,6 +150,41 @@ def test_a_list_in_the_environment_is_written_with_commas(tmp_path: Path) -> Non
     assert found.settings.kb.sources == ("book", "guideline")
 
 
+LISTS = ("access.private", "access.deidentify", "access.held", "serve.uploads", "kb.sources")
+
+
+@pytest.mark.parametrize("key", LISTS)
+@pytest.mark.parametrize(
+    "written",
+    ["guideline,own", '["guideline","own"]', "['guideline', 'own',]", ' [ "guideline","own" ] '],
+)
+def test_a_list_in_the_environment_may_be_written_as_toml_or_json(
+    tmp_path: Path, key: str, written: str
+) -> None:
+    """`["guideline"]` was a source of that name, brackets and all: nothing became private."""
+    section, _, name = key.partition(".")
+    settings = loaded(tmp_path, env={f"OSLER__{section}__{name}".upper(): written}).settings
+    assert getattr(getattr(settings, section), name) == ("guideline", "own")
+
+
+@pytest.mark.parametrize("key", [*LISTS, "access.remote", "access.patients", "serve.hosts"])
+@pytest.mark.parametrize("written", ["[guideline]", '["guideline"', '"guideline"', "'a','b'"])
+def test_a_list_that_is_half_toml_is_refused_with_its_place(
+    tmp_path: Path, key: str, written: str
+) -> None:
+    name = f"OSLER__{key.replace('.', '__')}".upper()
+    message = refusal(tmp_path, env={name: written})
+    assert name in message
+    assert "a,b" in message
+
+
+@pytest.mark.parametrize("key", LISTS)
+@pytest.mark.parametrize("name", ["Guideline", "guide line", "<own>", "-own"])
+def test_a_name_that_no_source_can_have_is_refused(tmp_path: Path, key: str, name: str) -> None:
+    section, _, last = key.partition(".")
+    assert name in refusal(tmp_path, f'[{section}]\n{last} = ["{name}"]')
+
+
 def test_none_in_a_nearer_layer_removes_a_limit(tmp_path: Path) -> None:
     text = "[budget]\ncalls = 5\nseconds = 1.5"
     found = loaded(tmp_path, text, env={"OSLER__BUDGET__CALLS": "none"})

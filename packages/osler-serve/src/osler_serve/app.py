@@ -21,6 +21,7 @@ from osler.audit.entries import open_audit
 from osler.build.composers import may_write
 from osler.build.danger import load_rules
 from osler.build.models import PACKAGED
+from osler.build.privacy import unknown_sources
 from osler.build.resource_cache import ResourceCache
 from osler.errors import OslerError
 from osler.reports import evaluation, knowledge
@@ -193,12 +194,13 @@ def build_state(
 ) -> ServerState:
     """Opens what all endpoints share.
 
-    Raises `BadConfig` for a public address without a key, and for rules that cannot be read.
+    Raises `BadConfig` for an address or a name that others reach without a key, and for rules that
+    cannot be read.
     """
     open_audit(settings)  # a log that cannot be written shows here too
     load_rules(settings)  # a mistake in one's own file shows here, not at the first question
     ledger = Ledger(settings.home / FOLDER)
-    check_binding(settings.serve.host, ledger)
+    check_binding(settings.serve, ledger)
     metrics = ServerMetrics()
     shelf = shelf or ResourceCache(settings)
     watchers = (metrics.count_event, *otel.make_watchers())
@@ -293,6 +295,10 @@ async def _warm_up(site: ServerState) -> None:
         await site.shelf.parts_for(site.settings)
     except OslerError as error:
         _LOG.warning("not ready: %s", error)
+        return
+    kb = (await site.shelf.open_knowledge()).kb
+    if unknown := unknown_sources(site.settings, kb.sources):
+        _LOG.warning("access names sources that are not there: %s", ", ".join(unknown))
 
 
 def _delete_expired(site: ServerState) -> None:

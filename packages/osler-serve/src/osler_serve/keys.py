@@ -134,7 +134,7 @@ class Authenticator:
 
     def __init__(self, ledger: Ledger, limits: ServeSettings) -> None:
         self._ledger = ledger
-        self._loopback = is_loopback(limits.host)
+        self._alone = not reachable_names(limits)
         self._limits = limits
         self._local = Caller(
             "local", WORKSPACE, limits.caller_runs, limits.caller_minute, local_scope(limits)
@@ -165,14 +165,18 @@ class Authenticator:
         host: str = "",
         path: str = "",
         cookies: str | None = None,
+        *,
+        proxied: bool = False,
     ) -> Caller:
         """`host`, `path`: of the address that was called, for which a record system signs.
+        `proxied`: whether a proxy hands it on, from whomever.
 
         Raises `RefusedRequest`: 401 for a key that is absent or wrong, and 429 after too many
         wrong ones from the address."""
         if authorization is None and (launched := self.sessions.find(cookies)):
             return self.launched_caller(launched)
-        if authorization is None and self._needs_no_key():
+        is_mine = not proxied and self._needs_no_key()
+        if authorization is None and is_mine:
             return self._local
         scheme, _, given = (authorization or "").partition(" ")
         if self._hooks and path.startswith(PREFIX) and given.count(".") == 2:
@@ -183,7 +187,7 @@ class Authenticator:
                 raise
         found = _FORM.fullmatch(given.strip()) if scheme.lower() == "bearer" else None
         if found is None:
-            if self._needs_no_key():  # OpenAI's clients send a key even where none is wanted
+            if is_mine:  # OpenAI's clients send a key even where none is wanted
                 return self._local
             raise RefusedRequest(401, "no_key", "an API key is required", fix=NEEDED)
         self._throttle.check(address, found.group(1))
@@ -236,7 +240,7 @@ class Authenticator:
     def _needs_no_key(self) -> bool:
         """Whether no key is wanted; looked up at most once a second. Where others reach the
         server, taking the last key away does not open it."""
-        if not self._loopback:
+        if not self._alone:
             return False
         now = time.monotonic()
         if now - self._looked >= 1.0:
@@ -244,10 +248,15 @@ class Authenticator:
         return self._open
 
 
-def check_binding(host: str, ledger: Ledger) -> None:
-    """Raises `BadConfig` for an address that others reach, while there is no key."""
-    if not is_loopback(host) and not ledger.list_keys():
+def reachable_names(limits: ServeSettings) -> list[str]:
+    """The address and the names under which others reach the server: by a proxy, of its names."""
+    return [name for name in (limits.host, *limits.hosts) if not is_loopback(name)]
+
+
+def check_binding(limits: ServeSettings, ledger: Ledger) -> None:
+    """Raises `BadConfig` for an address or a name that others reach, while there is no key."""
+    if (reached := reachable_names(limits)) and not ledger.list_keys():
         raise BadConfig(
-            f"{host} can be reached by others, and there is no key",
+            f"{reached[0]} can be reached by others, and there is no key",
             fix="make one first: osler serve key add NAME",
         )

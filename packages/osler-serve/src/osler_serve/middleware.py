@@ -37,6 +37,13 @@ _HEADERS = {
     b"cross-origin-resource-policy": b"same-origin",
     b"cache-control": b"no-store",
 }
+# What proxies add. One that is not set up adds none, and speaks HTTP/1.0, which clients do not.
+_FORWARDED = frozenset(
+    {
+        *("forwarded", "via", "x-real-ip", "x-forwarded-for"),
+        *("x-forwarded-host", "x-forwarded-proto", "x-forwarded-server"),
+    }
+)
 _HEADER_LINES = 100
 # Of a form around a file.
 _FORM_BYTES = 4_096
@@ -99,6 +106,7 @@ class AuthMiddleware:
             headers.get("host", ""),
             scope["path"],
             headers.get("cookie"),
+            proxied=not _FORWARDED.isdisjoint(headers) or scope.get("http_version") == "1.0",
         )
         caller.count_request(time.monotonic())
         scope["osler.caller"] = caller

@@ -16,12 +16,20 @@ from osler.errors import BadConfig
 from osler.kb.store.passages import Scope
 from osler.settings import KagThinkerSettings, Role, Settings
 from osler.settings.access import is_loopback
-from osler.sources.catalogue import EMR, GRAPH, RESEARCH, WEB, WIKI
+from osler.sources.catalogue import ALL_SOURCES, EMR, GRAPH, RESEARCH, WEB, WIKI
 from osler.text import load_plugins
 from osler.types import Caution, Hit, Language, Retriever
 
 _KEY_READERS = "osler.access"
 """Entry points: keys are the server's, whose package brings what reads them."""
+
+
+def unknown_sources(settings: Settings, present: Iterable[str]) -> tuple[str, ...]:
+    """Names in the settings of access that no source bears, of those that are `present` and the
+    built-in ones: misspelt, or not added yet."""
+    access, known = settings.access, {*present, *ALL_SOURCES}
+    named = (*access.private, *access.deidentify, *access.held, *settings.serve.uploads)
+    return tuple(name for name in dict.fromkeys(named) if name not in known)
 
 
 def remote_hosts(settings: Settings, sources: Iterable[str], roles: Iterable[Role]) -> set[str]:

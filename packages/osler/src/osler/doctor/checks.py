@@ -16,11 +16,14 @@ from osler.build.danger import danger_notice, load_rules
 from osler.build.hub import open_reranker
 from osler.build.knowledge import open_knowledge_base
 from osler.build.models import load_encoder
+from osler.build.privacy import unknown_sources
 from osler.danger.notice import ANYWHERE
-from osler.errors import OslerError
+from osler.errors import KnowledgeBaseMissing, OslerError
 from osler.kb.store.access import FILE as DATABASE
 from osler.settings import Settings
+from osler.sources.catalogue import ALL_SOURCES, EMR
 from osler.sources.patients.secret import FILE as KEY
+from osler.text import suggest_word
 from osler.types import Question
 
 # Bytes: room for the default models, once more for requantising, and some runs.
@@ -46,6 +49,7 @@ def run_checks(settings: Settings) -> Iterator[Check]:
         ("encoder", _check_encoder),
         ("reranker", _check_reranker),
         ("knowledge base", _check_knowledge_base),
+        ("private sources", _check_privacy),
         ("people in danger", _check_danger),
         ("pseudonyms", _check_pseudonyms),
         ("files", _check_files),
@@ -127,6 +131,30 @@ def _check_reranker(settings: Settings) -> Check:
     if near <= far:
         return Check("reranker", "fail", detail, "use a model that was trained to rerank")
     return Check("reranker", "pass", detail)
+
+
+def _check_privacy(settings: Settings) -> Check:
+    """What is in force, whatever was meant."""
+    access, present = settings.access, _present_sources(settings)
+    named = {
+        "private": dict.fromkeys((EMR, *access.private)),
+        "de-identified": access.deidentify,
+        "held": access.held,
+    }
+    detail = "; ".join(f"{what}: {', '.join(names)}" for what, names in named.items() if names)
+    if unknown := unknown_sources(settings, present):
+        detail += f"; there is no source {', '.join(unknown)} yet"
+        hint = suggest_word(unknown[0], {*present, *ALL_SOURCES})
+        return Check("private sources", "warn", detail, f"{hint}correct the settings, or add it")
+    return Check("private sources", "pass", detail)
+
+
+def _present_sources(settings: Settings) -> tuple[str, ...]:
+    try:
+        with open_knowledge_base(settings) as kb:
+            return kb.sources
+    except KnowledgeBaseMissing:
+        return ()
 
 
 def _check_danger(settings: Settings) -> Check:

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 
 from pydantic import Field
 
-from osler.settings.fields import Names, OptionalPlace, SettingsSection
+from osler.settings.fields import Names, OptionalPlace, SettingsSection, SourceNames
 from osler.sources.catalogue import EMR, HELD
 
 EVERY, PUBLIC = "all", "public"
@@ -15,7 +15,7 @@ EVERY, PUBLIC = "all", "public"
 
 
 class AccessSettings(SettingsSection):
-    private: Names = Field(
+    private: SourceNames = Field(
         default=(),
         description=f"Your private sources. {EMR} always is one. A private source is searched only"
         " when it is named, and on the server only for a key whose scope names it.",
@@ -30,13 +30,13 @@ class AccessSettings(SettingsSection):
         default=(),
         description=f"Only these records of {EMR} are found, by document id; empty = all.",
     )
-    deidentify: Names = ()
+    deidentify: SourceNames = ()
     """Sources whose texts lose names, dates, numbers, addresses, telephones and e-mails when they
     are added, by rules (docs/guide/security.md says what they miss)."""
     remote: Names = ()
     """Other machines that may read private texts, by host name: model servers, online services, a
     Qdrant server. This machine always may."""
-    held: Names = ()
+    held: SourceNames = ()
     """Sources whose new documents are held: `osler kb add` puts them aside, and they are found once
     `osler kb release SOURCE` lets them in."""
     key_file: OptionalPlace = None

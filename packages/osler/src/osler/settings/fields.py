@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from osler.reports import SourceName
 
 # How "no bound" and "no file" are written in a file or in the environment.
 NONE = "none"
@@ -22,10 +25,19 @@ def parse_none(value: object) -> object:
 
 
 def split_list(value: object) -> object:
-    """The environment and the command line write a list as "a,b"."""
-    if isinstance(value, str):
-        return [part.strip() for part in value.split(",") if part.strip()]
-    return value
+    """The environment and the command line write a list as "a,b", or as TOML and JSON do."""
+    if not isinstance(value, str):
+        return value
+    text, form = value.strip(), 'write a list as a,b or as ["a", "b"]'
+    if text.startswith("["):
+        try:
+            return tomllib.loads(f"list = {text}")["list"]
+        except tomllib.TOMLDecodeError as error:
+            raise ValueError(form) from error
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if any(part[0] in "\"'" for part in parts):
+        raise ValueError(form)
+    return parts
 
 
 def _expand_home(value: object) -> object:
@@ -64,7 +76,7 @@ Place = Annotated[Path, BeforeValidator(_expand_home)]
 OptionalPlace = Annotated[Place | None, BeforeValidator(parse_none)]
 Places = Annotated[tuple[Place, ...], BeforeValidator(split_list)]
 Names = Annotated[tuple[str, ...], BeforeValidator(split_list)]
-SourceName = Annotated[str, Field(min_length=1)]
+SourceNames = Annotated[tuple[SourceName, ...], BeforeValidator(split_list)]
 
 
 class SettingsSection(BaseModel):

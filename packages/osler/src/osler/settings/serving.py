@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from osler.settings.fields import Names, OptionalPlace, Real, SettingsSection, Whole
+from osler.settings.fields import Names, OptionalPlace, Real, SettingsSection, SourceNames, Whole
 
 
 class ServeSettings(SettingsSection):
@@ -37,7 +37,7 @@ class ServeSettings(SettingsSection):
     """Seconds that running work has to finish after a SIGTERM."""
     body_kib: Whole = Field(default=256, ge=1, le=65_536)
     """Kibibytes of one request, at most (413)."""
-    uploads: Names = ()
+    uploads: SourceNames = ()
     """Sources into which documents may be sent over HTTP; none by default. Name one in
     access.private too, if only keys with that source are to find it."""
     upload_mib: Whole = Field(default=32, ge=1, le=1_024)

@@ -22,7 +22,7 @@ from osler.settings.fields import (
     RealLimit,
     SettingsSection,
     ShareLimit,
-    SourceName,
+    SourceNames,
     Whole,
     split_list,
 )
@@ -53,7 +53,7 @@ Index = Literal["chunk", "knowledge_unit", "atomic_query", "outline", "summary",
 
 class KbSettings(SettingsSection):
     path: Place = Field(description='Folder of the knowledge base (default: "kb" in home).')
-    sources: Annotated[tuple[SourceName, ...], BeforeValidator(split_list)] = Field(
+    sources: SourceNames = Field(
         default=(),
         description=f"Sources to search ({', '.join(ALL_SOURCES)} or your own);"
         f" empty = all that are not private, as {EMR} is.",
