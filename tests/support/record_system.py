@@ -47,6 +47,8 @@ class RecordSystem:
     changed_configuration: dict[str, Any] = field(default_factory=dict)
     changed_token: dict[str, Any] = field(default_factory=dict)
     changed_statement: dict[str, Any] = field(default_factory=dict)
+    raw: bytes = b""
+    """The body of every reply, where there is one."""
     everything: bool = True
     confidential: bool = False
     asked: list[str] = field(default_factory=list)
@@ -147,7 +149,9 @@ def serve_record_system(system: RecordSystem) -> Iterator[RecordSystem]:
             form = {name: values[0] for name, values in sent.items()}
             headers = {name.lower(): value for name, value in self.headers.items()}
             status, said = system.answer(self.path, form, headers)
-            body = b"" if status == 302 else json.dumps(said).encode()
+            if system.raw:
+                status = 200
+            body = b"" if status == 302 else system.raw or json.dumps(said).encode()
             self.send_response(status)
             if status == 302:
                 self.send_header("Location", said)

@@ -141,7 +141,7 @@ class Authenticator:
         )
         self._throttle = FailedKeys(limits.failed_keys)
         self._callers: dict[str, Caller] = {}
-        self._hooks = read_hook_clients(limits.hook_clients)
+        self._hooks = read_hook_clients(limits.hook_clients, ledger.use_statement)
         self.launcher = read_launch_servers(limits.launch_servers)
         self.sessions = LaunchSessions()
         self._launched: WeakKeyDictionary[LaunchSession, Caller] = WeakKeyDictionary()

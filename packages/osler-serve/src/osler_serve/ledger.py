@@ -6,6 +6,7 @@ keeps it; one that failed or was cancelled has no folder, and its events stand h
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import threading
 import time
@@ -25,6 +26,8 @@ FILE = "serve.sqlite"
 WORKSPACE = "default"
 # Seconds that a server waits for another that is just starting on the same home.
 _START = 10.0
+# Seconds that a used statement is kept beyond its time: no good again once a clock is set back.
+_KEPT = 3_600.0
 _TABLES = """
 CREATE TABLE IF NOT EXISTS run(
   id TEXT PRIMARY KEY, workspace TEXT NOT NULL, caller TEXT NOT NULL, created TEXT NOT NULL,
@@ -40,6 +43,7 @@ CREATE TABLE IF NOT EXISTS scope(id TEXT PRIMARY KEY, scope TEXT NOT NULL) WITHO
 CREATE TABLE IF NOT EXISTS reach(id TEXT PRIMARY KEY, reach TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS spent(
   key TEXT, day TEXT, tokens INTEGER NOT NULL, PRIMARY KEY(key, day)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS statement(mark BLOB PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS probe(at REAL NOT NULL);
 """
 _COLUMNS = "id, workspace, caller, created, status, strategy, question, code, detail"
@@ -264,3 +268,14 @@ class Ledger:
                 " ON CONFLICT(key, day) DO UPDATE SET tokens = tokens + excluded.tokens",
                 (key, day, tokens),
             )
+
+    # Signed statements
+
+    def use_statement(self, name: str, until: float, now: float) -> bool:
+        """Whether the statement is used for the first time, at any server of this home; `until`
+        (Unix time) it is valid."""
+        mark = hashlib.sha256(name.encode(errors="surrogatepass")).digest()
+        with self._lock_database() as db, write_transaction(db):
+            db.execute("DELETE FROM statement WHERE until < ?", (now - _KEPT,))
+            added = db.execute("INSERT OR IGNORE INTO statement VALUES (?, ?)", (mark, until))
+            return added.rowcount > 0

@@ -15,13 +15,14 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from osler.errors import OslerError
 from osler.settings import ServeSettings
 from osler.settings.access import is_loopback
 from osler_serve.admission import Admission
 from osler_serve.audited_requests import AuditedRequests
 from osler_serve.keys import Authenticator
 from osler_serve.metrics import ServerMetrics
-from osler_serve.problems import RefusedRequest, refusal_response
+from osler_serve.problems import RefusedRequest, refusal_for, refusal_response
 
 # Probes bear no key and are not counted against a caller.
 OPEN_TO_ALL = frozenset({"/healthz", "/readyz"})
@@ -80,10 +81,11 @@ class AuthMiddleware:
         began = time.perf_counter()
         try:
             await self._app(scope, await self._check_request(scope, receive), recorded)
-        except RefusedRequest as refused:
+        except OslerError as error:
             if sender.status:  # half a reply is out: all that is left is to break it off
                 raise
-            await refusal_response(refused, scope["path"])(scope, receive, recorded)
+            reply = refusal_response(refusal_for(error), scope["path"])
+            await reply(scope, receive, recorded)
         except Exception:
             sender.status = 500  # what the handler around this one replies
             raise

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import sqlite3
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,11 +22,14 @@ from record_system import RecordSystem, public_key, serve_record_system  # noqa:
 from served import serve_osler  # noqa: E402
 from synthetic_patients import SyntheticPatient  # noqa: E402
 
-from osler.errors import BadConfig  # noqa: E402
+from osler.errors import BadConfig, SourceUnavailable  # noqa: E402
+from osler.sources.patients.fhir_server import fetch_record  # noqa: E402
 from osler_serve.clinic import outside  # noqa: E402
+from osler_serve.clinic.fhir_server import _get_resource  # noqa: E402
 from osler_serve.clinic.hook_tokens import read_hook_clients  # noqa: E402
 from osler_serve.keys import new_key  # noqa: E402
-from osler_serve.ledger import Ledger  # noqa: E402
+from osler_serve.ledger import FILE, Ledger  # noqa: E402
+from osler_serve.problems import RefusedRequest  # noqa: E402
 
 NORTH, SOUTH = "https://north.example", "https://south.example"
 EAST, MOVED = "https://east.example", "https://moved.example"
@@ -61,8 +66,12 @@ def system() -> Iterator[RecordSystem]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, system: RecordSystem) -> Iterator[Signed]:
-    home = tmp_path_factory.mktemp("hooks")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("hooks")
+
+
+@pytest.fixture(scope="module")
+def server(home: Path, system: RecordSystem) -> Iterator[Signed]:
     clients = {
         NORTH: {"keys": [public_key("ES384", "n1")], "workspace": "north"},
         SOUTH: {"keys": [public_key("RS384", "s1")], "workspace": "south"},
@@ -94,9 +103,62 @@ def test_a_statement_is_good_once(server: Signed) -> None:
     assert "used before" in again.json()["issue"][0]["diagnostics"]
 
 
+def test_a_statement_is_good_once_at_all_servers_of_a_home_and_after_a_restart(
+    server: Signed, home: Path
+) -> None:
+    with serve_osler(home, serve={"hook_clients": str(home / "clients.json")}) as running:
+        second = Signed(running.url)
+        first_seen = sign(server.state(aud=[one.url + SERVICE for one in (server, second)]))
+        assert server.call(first_seen).status_code == 200
+        assert second.call(first_seen).status_code == 401
+        token = sign(server.state(aud=[one.url + SERVICE for one in (server, second)]))
+        assert second.call(token).status_code == 200
+    again = server.call(token)  # the one that took it is gone
+    assert again.status_code == 401
+    assert "used before" in again.json()["issue"][0]["diagnostics"]
+
+
+def test_used_statements_are_kept_for_an_hour_beyond_their_time(tmp_path: Path) -> None:
+    """So that a clock that is set back by less makes none good again."""
+    ledger = Ledger(tmp_path)
+    assert ledger.use_statement("a", until=600.0, now=0.0)
+    assert ledger.use_statement("b", until=4_300.0, now=3_700.0)
+    assert not ledger.use_statement("a", until=600.0, now=500.0)
+    assert ledger.use_statement("c", until=4_900.0, now=4_300.0)
+    with sqlite3.connect(tmp_path / FILE) as db:
+        assert db.execute("SELECT count(*) FROM statement").fetchone() == (2,)
+    ledger.close()
+
+
+def test_a_statement_that_cannot_be_kept_is_not_taken(
+    server: Signed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill_disk(db: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    token = sign(server.state())
+    with monkeypatch.context() as full:
+        full.setattr("osler_serve.ledger.write_transaction", fill_disk)
+        assert server.call(token).status_code == 503
+    assert server.call(token).status_code == 200
+
+
+DEEP = base64.urlsafe_b64encode(b"[" * 3_000).decode().rstrip("=")
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_statement_of_deep_json_is_refused(server: Signed, place: int) -> None:
+    parts = sign(server.state()).split(".")
+    parts[place] = DEEP
+    assert server.call(".".join(parts)).status_code == 401
+
+
 @pytest.mark.parametrize(
     ("changed", "how", "said"),
     [
+        ({"iat": 1_700_000_000}, {}, "was signed over 600 seconds ago"),
+        ({"aud": "ftp://{host}" + SERVICE}, {}, "for another address"),
+        ({"aud": "//{host}" + SERVICE}, {}, "for another address"),
         ({"exp": 1_700_000_000}, {}, "expired"),
         ({"exp": 4_000_000_000}, {}, "is valid for longer than 600 seconds"),
         ({"aud": "https://elsewhere.example" + SERVICE}, {}, "for another address"),
@@ -111,7 +173,9 @@ def test_a_statement_is_good_once(server: Signed) -> None:
 def test_a_statement_that_is_stale_or_somebody_else_s_is_refused(
     changed: dict[str, Any], how: dict[str, str], said: str, server: Signed
 ) -> None:
-    reply = server.call(sign(server.state(**changed), **how))
+    host = server.url.removeprefix("http://")
+    stated = {k: v.format(host=host) if k == "aud" else v for k, v in changed.items()}
+    reply = server.call(sign(server.state(**stated), **how))
     assert reply.status_code == 401
     assert said in reply.json()["issue"][0]["diagnostics"]
 
@@ -195,6 +259,20 @@ async def test_what_is_no_set_of_public_keys_is_not_taken(
     assert found.find_key("k1") is None
 
 
+async def test_deep_json_in_place_of_keys_is_no_set_of_keys(
+    system: RecordSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(system, "raw", b'{"keys": ' + b"[" * 30_000)
+    found = outside.RemoteKeySet(f"{system.url}/jwks")
+    await found.refresh("k1")
+    assert found.find_key("k1") is None
+    with httpx2.Client() as http, pytest.raises(SourceUnavailable, match="gives no"):
+        fetch_record(system.base, "p-1", "token", http)
+    async with httpx2.AsyncClient() as client:
+        with pytest.raises(RefusedRequest, match="gave no weight"):
+            await _get_resource(client, f"{system.base}/Observation", "weight")
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -209,7 +287,7 @@ def test_a_client_has_keys_or_their_https_address(tmp_path: Path, given: dict[st
     file = tmp_path / "clients.json"
     file.write_text(json.dumps({EAST: given}))
     with pytest.raises(BadConfig):
-        read_hook_clients(file)
+        read_hook_clients(file, lambda *_: True)
 
 
 def test_a_file_with_a_private_key_is_refused(tmp_path: Path) -> None:
@@ -218,7 +296,7 @@ def test_a_file_with_a_private_key_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "clients.json"
     file.write_text(json.dumps({NORTH: {"keys": [secret]}}))
     with pytest.raises(BadConfig, match="private key"):
-        read_hook_clients(file)
+        read_hook_clients(file, lambda *_: True)
     file.write_text("{")
     with pytest.raises(BadConfig, match=r"clients\.json"):
-        read_hook_clients(file)
+        read_hook_clients(file, lambda *_: True)

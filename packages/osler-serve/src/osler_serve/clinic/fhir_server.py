@@ -70,7 +70,7 @@ async def _get_resource(client: httpx2.AsyncClient, url: str, name: str) -> dict
                 if len(body) > _MOST_BYTES:
                     raise _cannot_check(f"{name} is larger than {_MOST_BYTES:,} bytes", "narrow it")
         found = json.loads(body)
-    except (httpx2.HTTPError, ValueError) as error:
+    except (httpx2.HTTPError, ValueError, RecursionError) as error:
         problem = f"the FHIR server gave no {name}: {type(error).__name__}"
         raise _cannot_check(problem, "send it as prefetch") from error
     if not isinstance(found, dict):

@@ -7,10 +7,10 @@ one address at which they are; no other is asked, whatever a statement names (`j
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
@@ -24,7 +24,6 @@ from osler_serve.problems import RefusedRequest
 _ALGORITHMS = ["ES384", "RS384", "ES256", "RS256"]
 _REQUIRED = ["iss", "aud", "exp", "iat", "jti"]
 _LONGEST_LIFE = 600
-_MOST_STATEMENTS = 65_536
 _FIX = "sign a new statement for each request: iss, aud (the address called), iat, exp, jti"
 PREFIX = "/cds-services"
 
@@ -58,9 +57,8 @@ class HookTokens:
     """Checks statements. Any thread may call it."""
 
     clients: dict[str, TrustedClient]
-    _used: dict[tuple[str, str], float] = field(default_factory=dict)
-    """When each statement's time is over, by issuer and `jti`."""
-    _lock: Lock = field(default_factory=Lock)
+    use_once: Callable[[str, float, float], bool]
+    """`Ledger.use_statement`."""
     _remote: dict[str, RemoteKeySet] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -73,7 +71,7 @@ class HookTokens:
         client alone, from the address that its operator gave."""
         import jwt
 
-        with suppress(jwt.PyJWTError, ValueError):
+        with suppress(jwt.PyJWTError, ValueError, RecursionError):
             kid, jku, issuer = _read_unverified(token)
             remote = self._remote.get(issuer)
             if remote is not None and jku in ("", remote.address):
@@ -83,7 +81,8 @@ class HookTokens:
         """Issuer and workspace. `host`, `path`: of the address that was called.
 
         Raises `RefusedRequest` (401) for a statement that is stale, was used before, is for
-        another address, or is not signed by a client that is trusted.
+        another address, or is not signed by a client that is trusted; `StorageFailed` where its
+        use cannot be kept.
         """
         import jwt
 
@@ -95,8 +94,11 @@ class HookTokens:
             options = {"require": _REQUIRED, "verify_aud": False}
             stated = decode_signed(token, key, options=options)
             self._check_audience(stated["aud"], host, path)
-            self._use_once(issuer, str(stated["jti"]), float(stated["exp"]))
-        except (jwt.PyJWTError, ValueError, TypeError) as error:
+            now = time.time()
+            _check_times(float(stated["iat"]), float(stated["exp"]), now)
+            if not self.use_once(f"{issuer}\n{stated['jti']}", float(stated["exp"]), now):
+                raise ValueError("it was used before")
+        except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
             problem = f"the signed statement is refused: {error}"
             raise RefusedRequest(401, "wrong_statement", problem, fix=_FIX) from error
         return issuer, known.workspace
@@ -109,22 +111,16 @@ class HookTokens:
 
     def _check_audience(self, audience: Any, host: str, path: str) -> None:
         named = audience if isinstance(audience, list) else [audience]
-        called = [urlsplit(one) for one in named if isinstance(one, str)]
+        called = [urlsplit(one) for one in named if isinstance(one, str) and is_safe_address(one)]
         if not any((one.netloc, one.path) == (host, path) for one in called):
             raise ValueError("it is for another address")
 
-    def _use_once(self, issuer: str, id: str, until: float) -> None:
-        now = time.time()
-        if until > now + _LONGEST_LIFE:
-            raise ValueError(f"it is valid for longer than {_LONGEST_LIFE} seconds")
-        with self._lock:
-            if (issuer, id) in self._used:
-                raise ValueError("it was used before")
-            if len(self._used) >= _MOST_STATEMENTS:
-                self._used = {one: end for one, end in self._used.items() if end > now}
-            if len(self._used) >= _MOST_STATEMENTS:
-                raise ValueError("too many statements at once")
-            self._used[issuer, id] = until
+
+def _check_times(signed: float, until: float, now: float) -> None:
+    if until > now + _LONGEST_LIFE:
+        raise ValueError(f"it is valid for longer than {_LONGEST_LIFE} seconds")
+    if signed < now - _LONGEST_LIFE:
+        raise ValueError(f"it was signed over {_LONGEST_LIFE} seconds ago")
 
 
 def _read_unverified(token: str) -> tuple[str, str, str]:
@@ -151,7 +147,9 @@ def decode_signed(token: str, key: PublicKey, **checks: Any) -> dict[str, Any]:
     return stated
 
 
-def read_hook_clients(path: Path | None) -> HookTokens | None:
+def read_hook_clients(
+    path: Path | None, use_once: Callable[[str, float, float], bool]
+) -> HookTokens | None:
     """The clients of `serve.hook_clients`; `None` without. Raises `BadConfig`."""
     if path is None:
         return None
@@ -162,4 +160,4 @@ def read_hook_clients(path: Path | None) -> HookTokens | None:
         raise BadConfig(f"{path}: {problem}", fix="see docs/guide/clinic.md") from error
     if any("d" in key or key.get("kty") == "oct" for one in given.values() for key in one.keys):
         raise BadConfig(f"{path} holds a private key", fix="it takes public keys alone")
-    return HookTokens(given)
+    return HookTokens(given, use_once)

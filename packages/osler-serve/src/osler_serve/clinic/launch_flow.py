@@ -244,7 +244,7 @@ class Launcher:
             nonce = self._derive("nonce", state).encode()
             if not hmac.compare_digest(str(stated["nonce"]).encode(), nonce):
                 raise jwt.InvalidTokenError("it is of another launch")
-        except (jwt.PyJWTError, ValueError, TypeError) as error:
+        except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
             raise _refuse(f"the user's identity could not be verified: {error}") from error
         return str(stated["sub"])[:255]
 

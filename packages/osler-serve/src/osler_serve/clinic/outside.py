@@ -51,7 +51,7 @@ async def fetch_json(
                 if len(body) > most:
                     raise SourceUnavailable(f"{host} sends more than {most:,} bytes")
         found = json.loads(body)
-    except (httpx2.HTTPError, ValueError, TimeoutError) as error:
+    except (httpx2.HTTPError, ValueError, RecursionError, TimeoutError) as error:
         raise SourceUnavailable(f"{host} gives no JSON: {type(error).__name__}") from error
     if not isinstance(found, dict):
         raise SourceUnavailable(f"{host} gives no JSON object")

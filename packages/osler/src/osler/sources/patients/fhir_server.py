@@ -101,7 +101,7 @@ def fetch_token(server: str, client: BackendClient, http: httpx2.Client) -> str:
     try:
         reply = http.post(endpoint, data=form)
         given = reply.json()
-    except (httpx2.HTTPError, ValueError) as error:
+    except (httpx2.HTTPError, ValueError, RecursionError) as error:
         raise SourceUnavailable(f"{endpoint} gives no token: {type(error).__name__}") from error
     token = given.get("access_token") if isinstance(given, dict) else None
     if reply.status_code != 200 or not isinstance(token, str) or not token:
@@ -193,7 +193,7 @@ def _read_json(
     try:
         reply = http.get(url, headers=headers, timeout=_SECONDS)
         given = reply.json() if reply.status_code == 200 else None
-    except (httpx2.HTTPError, ValueError) as error:
+    except (httpx2.HTTPError, ValueError, RecursionError) as error:
         where = urlsplit(url).netloc
         raise SourceUnavailable(f"{where} gives no {what}: {type(error).__name__}") from error
     if not isinstance(given, dict):
