@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from osler.errors import MalformedSource
 from osler.kb.ingest.chunk import document_passages
+from osler.sources.formats import markdown
 from osler.sources.formats.fhir import Fhir
 from osler.sources.formats.registry import FOLDER_PARSERS, PARSERS, FolderParser, sniff_file
 from osler.sources.records import Document, Drop, Parser, Record
@@ -126,3 +127,20 @@ def test_a_folder_of_tables_fails_only_as_it_promises(
         for name, rows in tables.items():
             Path(folder, name).write_bytes(rows)
         run(lambda: list(parser.parse_folder(Path(folder))))
+
+
+marked = st.lists(
+    st.sampled_from(
+        ["<b>", "<!-- x", "</p>", "&amp;", "&lt", "{: .x}", "^", "[a](b)", "![a](b)", "**", "__"]
+        + ["*", "_", "\\", "\\#", "~~~", "```", "\n", " ", "word", "#", "é", "~", "`", "!", "|"]
+    ),
+    max_size=3,
+).map("".join)
+
+
+@given(marked)
+def test_a_text_in_which_no_mark_begins_has_none_to_take_out(text: str) -> None:
+    whole = markdown._strip_marks(markdown._without_html(text))
+    assert markdown._without_marks(text) == whole
+    fenced = any(markdown._FENCE.match(line) for line in text.split("\n"))
+    assert markdown._may_fence(text) or not fenced

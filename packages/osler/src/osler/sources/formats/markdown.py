@@ -51,6 +51,9 @@ _FEWEST_ENTRIES = 10
 _STRONG = re.compile(r"(\*\*|__)(?=\S)([^\n]{1,400}?)(?<=\S)\1")
 _EMPHASIS = re.compile(r"(?<![\w*])\*(?![\s*])([^*\n]{1,400})(?<![\s*])\*(?![\w*])")
 _ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|>~<])")
+# What the patterns above begin with. A text without any is as it reads: of a file of short
+# headings, looking for marks that are not there was most of the work.
+_MARK = re.compile(r"[<{^&\[*_\\]")
 
 
 class Markdown:
@@ -108,7 +111,7 @@ class _Headings:
         if _toggles_fence(line, self._fence):
             self._fence = "" if self._fence else _fence_mark(line)
             return None
-        match = None if self._fence else _ATX.fullmatch(line)
+        match = None if self._fence or "#" not in line else _ATX.fullmatch(line)
         if match is None:
             return None
         level, heading = len(match[1]), one_line(_plain_text(match[2] or ""))
@@ -118,8 +121,12 @@ class _Headings:
 
 
 def _fence_mark(line: str) -> str:
-    match = _FENCE.match(line)
+    match = _FENCE.match(line) if _may_fence(line) else None
     return match[1] if match else ""
+
+
+def _may_fence(text: str) -> bool:
+    return "```" in text or "~~~" in text
 
 
 def _toggles_fence(line: str, fence: str) -> bool:
@@ -140,6 +147,8 @@ def _front_matter(text: str) -> tuple[dict[str, str], str]:
 
 def _plain_text(text: str) -> str:
     """A section's lines without marks; fenced code stays as it is."""
+    if not _may_fence(text):
+        return clean_text(_without_marks(text))
     parts: list[str] = []
     prose, fence = list[str](), ""
     for line in text.split("\n"):
@@ -155,9 +164,13 @@ def _plain_text(text: str) -> str:
 
 def _plain_prose(lines: list[str]) -> list[str]:
     """The gathered lines without marks, as one text or none; empties `lines`."""
-    text = _strip_marks(_without_html("\n".join(lines))) if lines else None
+    text = [_without_marks("\n".join(lines))] if lines else []
     lines.clear()
-    return [] if text is None else [text]
+    return text
+
+
+def _without_marks(text: str) -> str:
+    return text if _MARK.search(text) is None else _strip_marks(_without_html(text))
 
 
 def _without_html(text: str) -> str:
