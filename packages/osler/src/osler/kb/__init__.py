@@ -6,7 +6,7 @@
     ingest/         files to rows
       files.py          one `add` or `update`: which files are read, and what came of them
       file_table.py     the rows of roots and files; nothing else writes them
-      reader_process.py big files read by a second process
+      reader_process.py big files, and strangers', read by a second process
       prepare.py        records to rows, as pure functions
       chunk.py          documents to passages: the three papers' chunkings, and windows
       document_upsert.py new, unchanged, newer, older or double documents

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Self
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
     from osler.kb.ingest.bulk import WorkerPool
     from osler.kb.ingest.files import IngestResult
+    from osler.kb.ingest.reader_process import ReadLimits
     from osler.kb.search.push import PushResult
     from osler.kb.store.snapshots import Snapshot
 
@@ -90,6 +92,7 @@ class KnowledgeBase(KnowledgeBaseReader):
         chunk: str = "omni",
         progress: Progress | None = None,
         runner: WorkerPool | None = None,
+        limits: ReadLimits | None = None,
     ) -> IngestResult:
         """Reads files, folders and archives into `source`; each file wholly or not at all.
 
@@ -99,13 +102,15 @@ class KnowledgeBase(KnowledgeBaseReader):
         `illustrative` marks all as samples; `trust` (1 least, to 5) replaces the source's own
         (`osler.sources.catalogue.trust_of`); `chunk` names the chunking
         (`osler.kb.ingest.chunk.parse_chunking`): with another one, a file is cut anew. The
-        workers of `runner` read the files; without one, this process and another do. Raises
+        workers of `runner` read the files; without one, this process and another do. Files of
+        strangers are read within `limits`, one that is over them raises `FileTooCostly`. Raises
         `BadConfig` for an unknown chunking, `KnowledgeBaseError` for a bad source name or while
         another process writes.
         """
         from osler.kb.ingest import files
         from osler.kb.ingest.chunk import parse_chunking
         from osler.kb.ingest.prepare import IngestOptions
+        from osler.kb.ingest.reader_process import read_outcomes
 
         check_source(source)
         if trust is not None and not 1 <= trust <= 5:
@@ -118,7 +123,8 @@ class KnowledgeBase(KnowledgeBaseReader):
         roots, report = list(paths), progress or ignore_progress
         with self._open_for_writing(progress) as db:
             if runner is None:
-                return files.add_paths(db, roots, how, report)
+                bound = partial(read_outcomes, limits=limits)
+                return files.add_paths(db, roots, how, report, bound)
             from osler.kb.ingest import bulk
 
             with bulk.open_spool(self.path) as folder:
@@ -185,19 +191,23 @@ class KnowledgeBase(KnowledgeBaseReader):
         retry: bool = False,
         prune: bool = False,
         progress: Progress | None = None,
+        limits: ReadLimits | None = None,
     ) -> IngestResult:
         """Reads again what was added, into one source or all: the files that are new or changed.
 
         A file of the same size and time as when it was read is not opened; `checksum`
         compares contents instead. Files that could not be read are tried again, and those
         with records that could not be read when this version reads more, or with `retry`.
-        Files that are gone are listed in `vanished`; `prune` takes their documents out.
+        Files that are gone are listed in `vanished`; `prune` takes their documents out. `limits`
+        as for `add`.
         Raises `KnowledgeBaseError` when nothing was added, or while another process writes.
         """
         from osler.kb.ingest import files
+        from osler.kb.ingest.reader_process import read_outcomes
 
         with self._open_for_writing(progress) as db:
-            care = files.UpdateOptions(checksum=checksum, retry=retry, prune=prune)
+            outcomes = partial(read_outcomes, limits=limits)
+            care = files.UpdateOptions(checksum, retry, prune, outcomes=outcomes)
             return files.update_roots(db, source, care, progress or ignore_progress)
 
     def build(

@@ -225,6 +225,10 @@ def read_records(entry: Found) -> Iterator[Record]:
         yield Drop(entry.name, error.reason)
     except TooLarge as error:
         yield Drop(f"{entry.name}: {error.message}", "too large for one document")
+    except MemoryError:
+        yield Drop(
+            f"{entry.name}: it takes more memory than there is", "too large for one document"
+        )
     except MalformedSource as error:
         yield Drop(f"{entry.name}: {error.message}", "malformed file")
     except Exception as error:
