@@ -31,7 +31,7 @@ from osler.methods.kag.formulas import (
     NumberInput,
     evaluate_formula,
 )
-from osler.methods.kag.formulas.lexicon import input_words
+from osler.methods.kag.formulas.findings import input_words
 from osler.methods.kag.formulas.targets import find_target
 from osler.trace import Calculated, Run
 from osler.types import Language, Question

@@ -42,10 +42,9 @@ from osler.llm.reading.verdicts import read_verdict
 from osler.llm.recording.tape import Tape
 from osler.methods.kag.parse import read_plan, read_search
 from osler.methods.omni.dossier import parse_saved_plan
-from osler.methods.omni.feedback import read_feedback
 from osler.methods.omni.plan import parse_source_plan
-from osler.methods.omni.planners.query2doc import read_passage
-from osler.methods.omni.planners.terms import parse_terms
+from osler.methods.omni.planners.feedback import read_feedback
+from osler.methods.omni.planners.single import parse_terms, read_passage
 from osler.methods.tcrag.actions import parse_action, parse_released
 from osler.questions import parse_labeled, parse_question
 from osler.settings import load

@@ -28,11 +28,10 @@ from osler.llm.core.grammar import Grammar, from_schema
 from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
 from osler.llm.reading.verdicts import read_verdict, verdict_grammar
-from osler.methods.kag.grammar import form_grammar, plan_grammar
-from osler.methods.kag.parse import read_plan
+from osler.methods.kag.parse import form_grammar, plan_grammar, read_plan
 from osler.methods.kag.reader import read_form
 from osler.methods.omni import plan
-from osler.methods.omni.planners.terms import parse_terms, terms_grammar
+from osler.methods.omni.planners.single import parse_terms, terms_grammar
 from osler.methods.tcrag import actions
 from osler.types import Question
 

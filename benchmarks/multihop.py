@@ -52,12 +52,12 @@ from osler.llm.core.spans import answer_span, least_probability
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag import boundary
 from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
-from osler.methods.kag.boxed import boxed_grammar, reply_answer
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
 from osler.methods.kag.logical_forms import LogicalPlan
 from osler.methods.kag.output import AnswerFinisher
+from osler.methods.kag.parse import boxed_grammar, reply_answer
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.solver import Thinker
 from osler.prompts import render_prompt

@@ -53,12 +53,9 @@ from osler.build.models import load_encoder, load_roles
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import SourceDescription
-from osler.methods.omni.planners import SourcePlanner
-from osler.methods.omni.planners.fixed import OriginalQuestion
+from osler.methods.omni.planners import SourceDescription, SourcePlanner
 from osler.methods.omni.planners.prompting import Prompting, Proposer
-from osler.methods.omni.planners.query2doc import Query2Doc
-from osler.methods.omni.planners.terms import TermExtractor
+from osler.methods.omni.planners.single import OriginalQuestion, Query2Doc, TermExtractor
 from osler.methods.omni.retriever import PlannedRetriever, order_results
 from osler.retrieve.pooled import PooledOrder
 from osler.settings import Settings

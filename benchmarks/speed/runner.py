@@ -17,7 +17,7 @@ from pathlib import Path
 
 from osler.answer.written import WrittenComposer
 from osler.llm.core.base import Completion, Message, Sampling
-from osler.methods.single_pass.alone import ChainOfThought
+from osler.methods.single_pass import ChainOfThought
 from osler.types import Question, Usage
 from osler_lab.evaluate.log import read_records
 from osler_lab.evaluate.record import Gold, Sample

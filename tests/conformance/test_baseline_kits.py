@@ -14,10 +14,10 @@ from osler.build.strategies import build_solver
 from osler.llm.core.base import Attended, Message, Scored, TokenScore
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Settings
+from osler.settings.plugins import methods_by_kind
 from osler.trace import Run, Solver
 from osler.types import Grounding, Passage, Question, Usage
-from osler_lab.baselines.settings import BASELINES
-from osler_lab.baselines.table import METHODS
+from osler_lab.baselines.build import BASELINES
 from osler_lab.testing.conformance import SolverKit
 from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever, tokens_of
 
@@ -32,7 +32,7 @@ SAYS = {
     "junk": '[[}{ <search> <|begin_search_query|> Search[ 1 ["a", ["b", "c", "d"]]',
 }
 
-MOST = {method.kind: method.most for method in METHODS}
+MOST = {kind: facts.most for kind, facts in methods_by_kind().items()}
 
 
 @dataclass

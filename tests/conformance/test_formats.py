@@ -24,15 +24,23 @@ from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
 from osler.llm.reading.verdicts import read_verdict, verdict_grammar
 from osler.methods.kag.boundary import attempt_grammar
-from osler.methods.kag.grammar import form_grammar, plan_grammar, search_grammar
-from osler.methods.kag.logical_forms import Form, LogicalPlan
-from osler.methods.kag.notation import render_plan
-from osler.methods.kag.parse import read_plan, read_search
+from osler.methods.kag.logical_forms import Form, LogicalPlan, render_plan
+from osler.methods.kag.parse import (
+    form_grammar,
+    plan_grammar,
+    read_plan,
+    read_search,
+    search_grammar,
+)
 from osler.methods.kag.reader import read_form
 from osler.methods.omni import plan
-from osler.methods.omni.feedback import feedback_grammar, read_feedback
-from osler.methods.omni.planners.query2doc import passage_grammar, read_passage
-from osler.methods.omni.planners.terms import parse_terms, terms_grammar
+from osler.methods.omni.planners.feedback import feedback_grammar, read_feedback
+from osler.methods.omni.planners.single import (
+    parse_terms,
+    passage_grammar,
+    read_passage,
+    terms_grammar,
+)
 from osler.methods.tcrag import actions
 from osler.types import Question
 

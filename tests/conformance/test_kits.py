@@ -17,6 +17,7 @@ from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
 from osler.llm.recording import WrappedRetriever, wrap_model
 from osler.llm.recording.tape import Tape
+from osler.methods.episode import MethodDeps
 from osler.methods.kag.boundary import GenerateThenAssess
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer
@@ -24,26 +25,18 @@ from osler.methods.kag.focus import Focuser
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer
 from osler.methods.kag.solver import Thinker
-from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.dossier import parse_saved_plan
-from osler.methods.omni.planners import SourcePlanner
-from osler.methods.omni.planners.fixed import GivenPlan, OriginalQuestion
+from osler.methods.omni.planners import SourceDescription, SourcePlanner
 from osler.methods.omni.planners.prompting import Prompting, Proposer
-from osler.methods.omni.planners.query2doc import Query2Doc
-from osler.methods.omni.planners.terms import TermExtractor
-from osler.methods.omni.reader import Reader
+from osler.methods.omni.planners.single import GivenPlan, OriginalQuestion, Query2Doc, TermExtractor
 from osler.methods.omni.retriever import PlannedRetriever
-from osler.methods.omni.solver import OmniRag
-from osler.methods.single_pass.alone import ChainOfThought, Direct
-from osler.methods.single_pass.episode import MethodDeps
-from osler.methods.single_pass.retrieve_and_read import RetrieveAndRead
+from osler.methods.omni.solver import OmniRag, Reader
+from osler.methods.single_pass import ChainOfThought, Direct, RetrieveAndRead
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl, Unmonitored
-from osler.methods.tcrag.moves import AnyMove, GuidedMoves
-from osler.methods.tcrag.observations import ObservationJudge
+from osler.methods.tcrag.moves import AnyMove, GuidedMoves, ObservationJudge
 from osler.methods.tcrag.tools import DOC_RAG, PLANNED_RAG, SearchTool
-from osler.methods.unified.depth import MachineDepth, StateSignal
-from osler.methods.unified.search import PlannedSearch, PlannedTool
+from osler.methods.unified import MachineDepth, PlannedSearch, PlannedTool, StateSignal
 from osler.retrieve.hybrid import HybridRetriever, LexicalRetriever
 from osler.retrieve.relevance import (
     CoverageRelevance,

@@ -12,14 +12,13 @@ from osler.build.models import LoadedModel
 from osler.extract.items import Entity, EntityRelation, KnowledgePoint, Unit
 from osler.extract.model import ModelExtractor
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.planners import SourceDescription
 from osler.trace import Run
 from osler_lab.evaluate.judges import Judge
 from osler_lab.evaluate.record import Gold, Sample
-from osler_lab.train.spo.case import TrainingCase
-from osler_lab.train.spo.explore import ExpertExplorer, ExploredCase, SearchedQuery
+from osler_lab.train.spo.explore import ExpertExplorer, ExploredCase, SearchedQuery, TrainingCase
 from osler_lab.train.spo.judge import LLMJudge
-from osler_lab.train.spo.units import Unit as JudgedUnit
+from osler_lab.train.spo.judge import Unit as JudgedUnit
 
 SAID = "Oral iron treats iron deficiency anaemia."
 
@@ -58,7 +57,7 @@ def explored() -> ExploredCase:
 
 
 async def judge_queries(ready: LoadedModel) -> None:
-    units: tuple[JudgedUnit, ...] = ("set", "document", "list")
+    units: tuple[JudgedUnit, ...] = ("set", "list")
     for unit in units:
         judge = LLMJudge(Speaker(ready.model, "judge", constrains=ready.constrains), unit)
         verdicts, _ = await judge.judge(explored(), Run())
@@ -77,7 +76,7 @@ async def judge_answers(ready: LoadedModel) -> None:
 PARTS = {
     "extraction": (extract_items, 4),
     "SPO queries": (explore_queries, 1),
-    "SPO verdicts": (judge_queries, 5),
+    "SPO verdicts": (judge_queries, 3),
     "judges of answers": (judge_answers, 4),
 }
 

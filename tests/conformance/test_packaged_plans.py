@@ -18,7 +18,7 @@ from osler.llm.core.base import Message, Scored
 from osler.llm.server.client import OpenAIModel
 from osler.llm.server.connection import Endpoint, ServerClient
 from osler.llm.server.dialects import ServerProfile
-from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.planners import SourceDescription
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Settings, load
 from osler.sources.catalogue import SOURCES

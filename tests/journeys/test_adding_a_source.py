@@ -102,7 +102,7 @@ def test_the_row_feeds_trust_plans_tools_and_the_page(table: Path) -> None:
     code = (
         RUN.split("from osler.cli")[0].format(path=str(table))
         + "from osler.methods.tcrag.tools import SOURCES_OF\n"
-        "from osler.methods.omni.describe import SourceDescription\n"
+        "from osler.methods.omni.planners import SourceDescription\n"
         "from osler.sources.catalogue import ALL_SOURCES, SOURCES, trust_of\n"
         "assert SOURCES[0] == ALL_SOURCES[0] == 'registry', SOURCES\n"
         "assert trust_of('registry') == 3\n"

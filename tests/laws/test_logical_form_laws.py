@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from osler.errors import MalformedOutput
-from osler.methods.kag.dependencies import find_dependencies
 from osler.methods.kag.logical_forms import (
     Comparison,
     Constraint,
@@ -24,9 +23,10 @@ from osler.methods.kag.logical_forms import (
     PlanStep,
     Retrieval,
     SpoNode,
+    render_plan,
 )
-from osler.methods.kag.notation import render_plan
 from osler.methods.kag.parse import read_plan, read_search
+from osler.methods.kag.variables import find_dependencies
 
 PROFILE = settings.get_profile(settings.get_current_profile_name())
 PLANS, BROKEN = 25 * PROFILE.max_examples, 100 * PROFILE.max_examples

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler_lab.train.tune.corpus import split_pieces
-from osler_lab.train.tune.pack import (
+from osler_lab.train.tune.encode import (
     MixedWindows,
     PackedWindows,
     deal_quotas,

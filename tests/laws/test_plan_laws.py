@@ -8,8 +8,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import SourceDescription
-from osler.methods.omni.feedback import BEST, DocumentJudge
 from osler.methods.omni.plan import (
     MOST,
     Query,
@@ -18,10 +16,10 @@ from osler.methods.omni.plan import (
     render_source_plan,
     source_plan_grammar,
 )
-from osler.methods.omni.planners.fixed import OriginalQuestion
+from osler.methods.omni.planners import SourceDescription
+from osler.methods.omni.planners.feedback import BEST, DocumentJudge
 from osler.methods.omni.planners.prompting import Prompting, Proposer
-from osler.methods.omni.planners.query2doc import Query2Doc
-from osler.methods.omni.planners.terms import TermExtractor
+from osler.methods.omni.planners.single import OriginalQuestion, Query2Doc, TermExtractor
 from osler.sources.catalogue import GRAPH, SOURCES
 from osler.trace import Asked, Run, from_line, to_line
 from osler.types import Question

@@ -12,14 +12,14 @@ from osler_lab.baselines.dragin import (
     rind,
     semantic_indicator,
 )
-from osler_lab.baselines.flare import is_sure, mask_unsure, sentence_tokens
+from osler_lab.baselines.growing import is_sure, mask_unsure, sentence_tokens
 from osler_lab.baselines.self_rag import (
     aspect_value,
     critique_score,
     match_token,
     segment_likelihood,
 )
-from osler_lab.baselines.sure import choose_candidate, rank_scores
+from osler_lab.baselines.weighing import choose_candidate, rank_scores
 
 
 def tokens(*pairs: tuple[str, float]) -> tuple[TokenScore, ...]:

@@ -13,21 +13,15 @@ often over many seeds.
 from collections import Counter
 from math import isclose
 
-from osler.methods.omni.plan import render_source_plan
 from osler.types import Question
 from osler_lab.evaluate.record import Gold, Sample
-from osler_lab.train.spo.case import TrainingCase
+from osler_lab.train.spo.explore import TrainingCase
 from osler_lab.train.spo.judge import JudgedCase, QueryVerdict
-from osler_lab.train.spo.pairs import case_random, plan_pair
+from osler_lab.train.spo.recipe import case_random, plan_pair
 
 SOURCES = ("book", "guideline", "research", "graph")
 SAID = [
-    *(
-        QueryVerdict("book", f"b{n}", n <= 4, score)
-        for n, score in enumerate((0.2, 0.9, 0.5, 0.7), 1)
-    ),
-    QueryVerdict("book", "b5", False, 0.1),
-    QueryVerdict("book", "b6", False, 0.0),
+    *(QueryVerdict("book", f"b{n}", n <= 4) for n in range(1, 7)),
     QueryVerdict("guideline", "g1", False),
     QueryVerdict("guideline", "g2", False),
     QueryVerdict("research", "r1", True),
@@ -51,11 +45,3 @@ def test_the_positive_plan_leaves_out_one_of_book_each_as_often() -> None:
         left[out] += 1
         assert [q.wire for q in plan.of_source("research")] == ["r1"]
     assert all(isclose(count / 2000, 0.25, abs_tol=0.05) for count in left.values())
-
-
-def test_the_best_three_are_those_of_the_highest_score() -> None:
-    plan = plan_pair(JUDGED, case_random(0, "q"), sources=SOURCES, choice="best").positive
-    assert render_source_plan(plan, SOURCES) == (
-        "<book> b2 ; b4 ; b3 </book>\n\n<guideline></guideline>\n\n"
-        "<research> r1 </research>\n\n<graph></graph>"
-    )

@@ -12,12 +12,16 @@ import pytest
 from tiny_models import tiny_pair
 
 from osler_lab.train.tune.encode import EncodedPair, EncodedText
-from osler_lab.train.tune.loss import batch_of, dpo_losses, row_logprobs, sft_sum, token_logprobs
-from osler_lab.train.tune.objective import (
+from osler_lab.train.tune.loss import (
     PreferenceGain,
     ReferencedPair,
     ReplyLikelihood,
+    batch_of,
+    dpo_losses,
     reference_logprobs,
+    row_logprobs,
+    sft_sum,
+    token_logprobs,
 )
 
 pytestmark = pytest.mark.torch

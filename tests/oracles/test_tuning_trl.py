@@ -14,7 +14,7 @@ import pytest
 from tiny_models import tiny_pair
 
 from osler_lab.train.tune.encode import EncodedPair, EncodedText
-from osler_lab.train.tune.objective import (
+from osler_lab.train.tune.loss import (
     PreferenceGain,
     ReferencedPair,
     ReplyLikelihood,

@@ -17,7 +17,7 @@ from osler.answer.abstention import explain_abstention, tell_unread
 from osler.build import Parts
 from osler.build.models import LoadedModel, load_model
 from osler.build.strategies import build_solver
-from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.planners import SourceDescription
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Role, Settings
 from osler.trace import Budget, Noted, Run

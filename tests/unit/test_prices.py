@@ -13,7 +13,7 @@ from osler.cli.render import format_cost, format_money
 from osler.errors import BadConfig
 from osler.llm.core.ask import complete, score_all
 from osler.llm.core.base import Message, Sampling
-from osler.methods.single_pass.alone import Direct
+from osler.methods.single_pass import Direct
 from osler.settings import Settings
 from osler.trace import Asked, Budget, BudgetExceeded, Price, Run
 from osler.trace.ordered import gather_ordered

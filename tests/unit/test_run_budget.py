@@ -13,9 +13,8 @@ from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.llm.recording import TapePlayer, replay_model, wrap_model
 from osler.llm.recording.tape import ModelAbilities, Tape
-from osler.methods.single_pass.alone import ChainOfThought, Direct
-from osler.methods.single_pass.episode import MethodDeps
-from osler.methods.single_pass.retrieve_and_read import RetrieveAndRead
+from osler.methods.episode import MethodDeps
+from osler.methods.single_pass import ChainOfThought, Direct, RetrieveAndRead
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove

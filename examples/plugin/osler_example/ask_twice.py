@@ -5,7 +5,7 @@ from typing import Any
 
 from osler.build.plugins import StrategyMaker
 from osler.build.strategy_build import StrategyBuild
-from osler.methods.single_pass.episode import Episode, EpisodeMethod, MethodDeps
+from osler.methods.episode import Episode, EpisodeMethod, MethodDeps
 from osler.trace import Solver
 
 

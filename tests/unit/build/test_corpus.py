@@ -26,9 +26,16 @@ from osler.retrieve.words import content_terms
 from osler.settings import KbSettings, ModelSettings, Settings
 from osler.trace import Noted, Run, Solver
 from osler.types import Passage, Question, Solution
-from osler_lab.baselines.corpus import ATOMS, HYBRID, TRIPLES, WALK
-from osler_lab.baselines.corpus_search import AtomicQuestions, GraphWalk, TripleSearch
-from osler_lab.baselines.hipporag import HippoRag
+from osler_lab.baselines.corpus import (
+    ATOMS,
+    HYBRID,
+    TRIPLES,
+    WALK,
+    AtomicQuestions,
+    GraphWalk,
+    TripleSearch,
+)
+from osler_lab.baselines.indexing import HippoRag
 from osler_lab.testing.scripted import HashingEncoder, ScriptedModel
 
 TEXTS = {

@@ -13,13 +13,11 @@ from osler.build.planning import planner_name
 from osler.build.strategies import build_solver
 from osler.errors import BadConfig, BadQuestion, SourceUnavailable
 from osler.kb.base import KnowledgeBase
-from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.dossier import parse_saved_plan
-from osler.methods.omni.planners.fixed import GivenPlan, OriginalQuestion
+from osler.methods.omni.planners import SourceDescription
+from osler.methods.omni.planners.feedback import Reflexion, SeRTS
 from osler.methods.omni.planners.prompting import SYSTEM, Prompting
-from osler.methods.omni.planners.query2doc import Query2Doc
-from osler.methods.omni.planners.reflexion import Reflexion
-from osler.methods.omni.planners.serts import SeRTS
+from osler.methods.omni.planners.single import GivenPlan, OriginalQuestion, Query2Doc
 from osler.methods.omni.solver import OmniRag as Solver
 from osler.questions import read_posed
 from osler.retrieve.relevance import OverlapRelevance
@@ -101,7 +99,7 @@ def test_the_defaults_are_the_papers(tmp_path: Path) -> None:
     trained = built(tmp_path, planner="trained").planner
     assert isinstance(trained, Prompting)
     assert trained.proposer.speaker.system == SYSTEM
-    assert (trained.proposer.form, trained.proposer.speaker.constrains) == ("full", False)
+    assert not trained.proposer.speaker.constrains
 
 
 def test_only_planners_that_are_judged_have_a_judge(tmp_path: Path) -> None:

@@ -14,10 +14,9 @@ from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
 from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.depth import DepthSolver
-from osler.methods.kag.dialogue import DialogueThinker
+from osler.methods.kag.dialogue import DialogueThinker, ReleasedTurns, TrainedTurns
 from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
-from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.retrieve.relevance import OverlapRelevance
 from osler.retrieve.search_server import SearchServer
 from osler.settings import KagThinkerSettings, ModelSettings, Settings, UnifiedSettings

@@ -12,15 +12,14 @@ from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
-from osler.methods.omni.describe import SourceDescription
-from osler.methods.omni.planners.fixed import OriginalQuestion
+from osler.methods.omni.planners import SourceDescription
+from osler.methods.omni.planners.feedback import Reflexion
 from osler.methods.omni.planners.prompting import Prompting
-from osler.methods.omni.planners.reflexion import Reflexion
+from osler.methods.omni.planners.single import OriginalQuestion
 from osler.methods.tcrag.monitor import Unmonitored
 from osler.methods.tcrag.moves import GuidedMoves
 from osler.methods.tcrag.tools import DOC_RAG, KG_FORM, KG_RAG, PLANNED_RAG
-from osler.methods.unified.depth import MachineDepth
-from osler.methods.unified.search import PlannedSearch, PlannedTool
+from osler.methods.unified import MachineDepth, PlannedSearch, PlannedTool
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import ModelSettings, Settings, UnifiedSettings, load, read_presets
 from osler.trace import Run

@@ -10,7 +10,7 @@ import pytest
 
 from osler.build import Parts, roles_of
 from osler.build.models import LoadedModel
-from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.planners import SourceDescription
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Settings
 from osler.types import Passage

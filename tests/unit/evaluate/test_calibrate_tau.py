@@ -12,7 +12,7 @@ from osler.build.models import LoadedModel
 from osler.build.strategies import build_solver
 from osler.build.thinking import boundary_tau
 from osler.errors import BadConfig, BadQuestion
-from osler.methods.kag.calibration import CalibrationAttempt, GoldAnswer
+from osler.methods.kag.boundary import CalibrationAttempt, GoldAnswer
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import KagThinkerSettings, Settings, load
 from osler.trace import Noted, Run

@@ -12,8 +12,8 @@ from osler.build import Parts
 from osler.build.models import LoadedModel
 from osler.build.strategies import build_solver
 from osler.errors import BadConfig, SourceUnavailable
-from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.dossier import read_saved_plan
+from osler.methods.omni.planners import SourceDescription
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import OmniRagSettings, Settings
 from osler.trace import Run

@@ -22,7 +22,7 @@ from osler.llm.core.grammar import Grammar, chars, repeat
 from osler.llm.local.adapters import INVOCATION, RANK, read_adapter, read_base
 from osler.llm.local.model import LlamaCpp
 from osler.llm.transformers.hub import ModelPair, silence_transformers
-from osler_lab.train.tune.adapter_gguf import write_adapter_gguf
+from osler_lab.train.tune.export import write_adapter_gguf
 
 pytestmark = [
     pytest.mark.model,

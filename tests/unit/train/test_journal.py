@@ -11,7 +11,7 @@ from waiting import TaskBarrier
 from osler.errors import BadRun, MalformedOutput
 from osler_lab.jobs import runner
 from osler_lab.jobs.journal import require_agreement
-from osler_lab.train.journal import DoneItems, JobStage, StageJob
+from osler_lab.train.spo.job import DoneItems, JobStage, StageJob
 
 
 @dataclass(frozen=True)

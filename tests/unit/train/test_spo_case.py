@@ -7,7 +7,7 @@ import pytest
 from osler.errors import BadQuestion
 from osler.types import Question
 from osler_lab.evaluate.record import Gold, Sample
-from osler_lab.train.spo.case import TrainingCase, of_part, part_of, read_cases, to_line
+from osler_lab.train.spo.explore import TrainingCase, of_part, part_of, read_cases, to_line
 
 LINES = """\
 {"question": "Which drug is given first?", "options": ["adrenaline", "aspirin"], "answer": "A"}

@@ -7,15 +7,20 @@ import pytest
 
 from osler.errors import MalformedOutput, SourceUnavailable
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import Query
+from osler.methods.omni.planners import SourceDescription
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.types import Hit, Passage, Question
 from osler_lab.evaluate.record import Gold, Sample
 from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
-from osler_lab.train.spo.case import TrainingCase
-from osler_lab.train.spo.explore import ExpertExplorer, Exploration
-from osler_lab.train.spo.wording import QuestionWords, cut_words, terms_in_words
+from osler_lab.train.spo.explore import (
+    ExpertExplorer,
+    Exploration,
+    QuestionWords,
+    TrainingCase,
+    cut_words,
+    terms_in_words,
+)
 
 PASSAGE = Passage("book:d1#0", "Adrenaline is given first.", "book", "Anaphylaxis")
 OFFERS = (SourceDescription("book"), SourceDescription("graph"))

@@ -1,4 +1,4 @@
-"""Judges: by gold documents, by a model in words or by probability, by reader and reranker."""
+"""Judges: by gold documents, by a model in words, by reader and reranker."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,25 +6,25 @@ from collections.abc import Sequence
 import pytest
 
 from osler.answer.written import WrittenComposer
-from osler.errors import CapabilityMissing
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.llm.reading.verdicts import numbers_grammar
-from osler.methods.omni.reader import Reader
+from osler.methods.omni.solver import Reader
 from osler.trace import Run
 from osler.types import Question
 from osler_lab.evaluate.record import Gold, Sample
-from osler_lab.testing.scripted import KeyedModel, ScriptedModel, TextOnly
-from osler_lab.train.spo.case import TrainingCase
-from osler_lab.train.spo.explore import ExploredCase, SearchedQuery
+from osler_lab.testing.scripted import KeyedModel, ScriptedModel
+from osler_lab.train.spo.explore import ExploredCase, SearchedQuery, TrainingCase
 from osler_lab.train.spo.judge import (
     GoldMissing,
     JudgeLoad,
     JudgingSignal,
-    LikelihoodJudge,
     LLMJudge,
     QueryVerdict,
     at_most,
+    better_half,
+    by_list,
+    by_set,
     judge_case,
     plain_load,
 )
@@ -34,13 +34,6 @@ from osler_lab.train.spo.signals import (
     GoldDocuments,
     ReaderGain,
     RerankSignal,
-)
-from osler_lab.train.spo.units import (
-    Unit,
-    better_half,
-    by_document,
-    by_list,
-    by_set,
 )
 
 QUESTION = Question("q", "Which drug is given first?", ("adrenaline", "aspirin"))
@@ -61,7 +54,7 @@ def said(signal: JudgingSignal, over: ExploredCase) -> list[bool | None]:
     return [verdict.positive for verdict in asyncio.run(judge_case(signal, over)).verdicts]
 
 
-def speaker(model: ScriptedModel | KeyedModel | TextOnly) -> Speaker:
+def speaker(model: ScriptedModel | KeyedModel) -> Speaker:
     return Speaker(model, "judge", Sampling(0.0, top=0))
 
 
@@ -75,7 +68,6 @@ def test_a_gold_document_in_the_better_half_makes_a_query_positive() -> None:
     over = explored(["d1#0", "d2#0"], ["d2#0", "d1#3"], [])
     verdicts = asyncio.run(judge_case(GoldDocuments(), over)).verdicts
     assert [verdict.positive for verdict in verdicts] == [True, False, False]
-    assert [verdict.score for verdict in verdicts] == [1.0, 0.6309, 0.0]  # 1 / log2(3)
 
 
 def test_without_gold_documents_there_is_no_such_verdict() -> None:
@@ -84,15 +76,19 @@ def test_without_gold_documents_there_is_no_such_verdict() -> None:
         asyncio.run(judge_case(GoldDocuments(), over))
 
 
-def test_a_model_judges_each_document_once_those_first_that_decide_most() -> None:
+def test_those_documents_come_first_that_decide_most() -> None:
     """d2 was found by three queries: it is judged first, and being positive decides them; then
     d3, which only the last query found, is all that is left."""
-    over = explored(["d1#0", "d2#0", "x#0", "x#1"], ["d2#0", "y#0"], ["d2#0"], ["d3#0"])
-    model = KeyedModel({"book:d2#0": ["<answer>yes</answer>"], "book:": ["<answer>no</answer>"]})
-    made = asyncio.run(judge_case(LLMJudge(speaker(model), "document"), over))
-    assert [verdict.positive for verdict in made.verdicts] == [True, True, True, False]
-    assert model.asked == ["book:d2#0", "book:"]
-    assert (made.asked, made.usage.calls) == (2, 2)
+    over = explored(["d1#0", "d2#0", "x#0", "x#1"], ["d2#0", "y#0"], ["d2#0"], ["d3#0"]).queries
+    asked: list[str] = []
+
+    async def decide(read: tuple[str, ...]) -> list[bool]:
+        asked.extend(read)
+        return [id == "book:d2#0" for id in read]
+
+    said, count = asyncio.run(by_list(over, decide, 1))
+    assert said == [True, True, True, False]
+    assert (asked, count) == (["book:d2#0", "book:d3#0"], 2)
 
 
 def test_a_model_judges_a_set_once_however_its_documents_stand() -> None:
@@ -107,36 +103,25 @@ def test_a_model_judges_a_set_once_however_its_documents_stand() -> None:
 def test_a_judge_that_cannot_be_read_says_neither() -> None:
     replies = ["perhaps"] * 3
     assert said(LLMJudge(speaker(ScriptedModel(replies)), "set"), explored(["a#0"])) == [None]
-    assert said(LLMJudge(speaker(ScriptedModel(replies)), "document"), explored(["a#0"])) == [None]
 
 
 def test_a_document_that_cannot_be_read_does_not_hide_one_that_supports() -> None:
-    over = explored(["a#0", "b#0", "x#0", "y#0"])
-    model = ScriptedModel(["perhaps"] * 3 + ["<answer>yes</answer>"])
-    assert said(LLMJudge(speaker(model), "document"), over) == [True]
+    over = explored(["a#0", "b#0", "x#0", "y#0"]).queries
+
+    async def decide(read: tuple[str, ...]) -> list[bool | None]:
+        return [True if id == "book:b#0" else None for id in read]
+
+    assert asyncio.run(by_list(over, decide, 1)) == ([True], 2)
 
 
 def test_all_prompts_of_a_case_begin_alike() -> None:
     """Up to the documents, so that a prefix cache reads question and gold answer once."""
     model = ScriptedModel(["<answer>no</answer>"] * 2)
-    said(LLMJudge(speaker(model), "document"), explored(["a#0"], ["b#0"]))
+    said(LLMJudge(speaker(model), "set"), explored(["a#0"], ["b#0"]))
     first, second = (messages[-1].content for messages in model.seen)
     head = first.index("text of")
     assert first[:head] == second[:head]
     assert "A. adrenaline\n\n# Documents" in first[:head]
-
-
-def test_a_likely_yes_is_a_yes() -> None:
-    model = ScriptedModel([], scores={"yes": 0.6, "no": 0.2})
-    verdicts = asyncio.run(judge_case(LikelihoodJudge(speaker(model)), explored(["a#0"]))).verdicts
-    assert verdicts[0].positive
-    assert verdicts[0].score == pytest.approx(0.75)
-    assert said(LikelihoodJudge(speaker(model), least=0.8), explored(["a#0"])) == [False]
-
-
-def test_a_model_without_probabilities_is_told_apart() -> None:
-    with pytest.raises(CapabilityMissing, match="gives no log-probabilities"):
-        said(LikelihoodJudge(speaker(TextOnly(ScriptedModel([])))), explored(["a#0"]))
 
 
 def test_without_a_gold_answer_no_model_is_asked() -> None:
@@ -161,7 +146,6 @@ def test_rafe_asks_for_a_rerank_score_over_the_threshold() -> None:
     over = explored(["a#0", "x#0"], ["b#0"], ["a#0"], [])
     verdicts = asyncio.run(judge_case(RerankSignal(scores, "m"), over)).verdicts
     assert [v.positive for v in verdicts] == [True, False, True, False]
-    assert [v.score for v in verdicts] == [2.4, 2.3, 2.4, None]
     assert scores.asked == [("Which drug is given first?\nA. adrenaline\nB. aspirin", 2)]
 
 
@@ -194,35 +178,36 @@ def test_trainable_asks_whether_the_reader_gets_better() -> None:
         judge_case(ReaderGain(reader), explored(["d1#0"], ["d2#0"], ["d1#0"], []))
     )
     assert [v.positive for v in verdicts.verdicts] == [True, False, True, False]
-    assert [v.score for v in verdicts.verdicts] == [1.0, 0.0, 1.0, 0.0]
     assert verdicts.asked == 3
 
 
 def test_both_units_agree_where_a_set_supports_exactly_if_one_of_its_documents_does() -> None:
     over = explored(["a#0", "b#0", "x#0"], ["b#0"], ["g#0", "b#0", "x#0"], ["g#0"], []).queries
-    asked: dict[Unit, int] = {}
 
     async def decide(read: tuple[str, ...]) -> bool:
         return "book:g#0" in read
 
-    sets, asked["set"] = asyncio.run(by_set(over, decide))
-    documents, asked["document"] = asyncio.run(by_document(over, decide))
-    assert sets == documents == [False, False, True, True, False]
-    assert asked == {"set": 4, "document": 3}
+    async def decide_each(read: tuple[str, ...]) -> list[bool]:
+        return [id == "book:g#0" for id in read]
+
+    sets, by_sets = asyncio.run(by_set(over, decide))
+    lists, by_lists = asyncio.run(by_list(over, decide_each))
+    assert sets == lists == [False, False, True, True, False]
+    assert (by_sets, by_lists) == (4, 1)
 
 
 def test_the_plain_recipe_reads_every_set_and_ours_every_document_at_most() -> None:
     over = explored(["a#0", "x#0"], ["a#0", "x#0"], ["b#0"], [])
     assert plain_load(over, lambda text: 1) == JudgeLoad(3, 3)
     assert at_most(over, "set", lambda text: 1) == JudgeLoad(2, 2)
-    assert at_most(over, "document", lambda text: 1) == JudgeLoad(2, 2)
+    assert at_most(over, "list", lambda text: 1) == JudgeLoad(1, 1)
     assert plain_load(over) + plain_load(over) == JudgeLoad(6, 2 * plain_load(over).tokens)
 
 
 def test_a_judge_has_a_run_of_its_own() -> None:
     run = Run()
     found, asked = asyncio.run(GoldDocuments().judge(explored(["d1#0"]), run))
-    assert (found, asked) == ([QueryVerdict("book", "query 0", True, 1.0)], 1)
+    assert (found, asked) == ([QueryVerdict("book", "query 0", True)], 1)
 
 
 def test_a_list_of_documents_is_judged_at_once_and_each_by_itself() -> None:

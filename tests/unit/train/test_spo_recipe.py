@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadConfig, BadRun
-from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import parse_source_plan
+from osler.methods.omni.planners import SourceDescription
 from osler.methods.omni.planners.prompting import trained_planner
 from osler.trace import Run
 from osler.types import Question
@@ -18,11 +18,16 @@ from osler_lab.evaluate.record import Gold, Sample
 from osler_lab.testing.scripted import ScriptedModel
 from osler_lab.train import record
 from osler_lab.train.ablations import ablation_names, read_ablation, read_variant
-from osler_lab.train.card import keep_facts, render_data_card, write_card
+from osler_lab.train.card import keep_facts, write_card
 from osler_lab.train.record import question_digests, write_records
-from osler_lab.train.spo.agree import compare_judges, read_people, read_verdicts
-from osler_lab.train.spo.case import TrainingCase
-from osler_lab.train.spo.judge import JudgedCase, QueryVerdict
+from osler_lab.train.spo.explore import TrainingCase
+from osler_lab.train.spo.judge import (
+    JudgedCase,
+    QueryVerdict,
+    compare_judges,
+    read_people,
+    read_verdicts,
+)
 from osler_lab.train.spo.recipe import (
     NothingToLearn,
     RecordRecipe,
@@ -66,25 +71,6 @@ def test_a_positive_plan_is_shown_after_the_prompt_of_the_planner() -> None:
     assert list(shown.messages) == list(model.seen[0])
     assert parse_source_plan(shown.completion, sources=RECIPE.names).plan == plan
     assert (made.size.records, made.queries) == (1, {"book": 1, "graph": 1})
-
-
-def test_a_brief_prompt_is_what_the_planner_is_then_asked_and_a_fifth_of_the_words() -> None:
-    (full,) = sft_records(RECIPE, [BOTH], RecordTally())
-    (shown,) = sft_records(replace(RECIPE, form="brief"), [BOTH], RecordTally())
-    model = ScriptedModel([shown.completion])
-    planner = trained_planner(model, OFFERS, form="brief")
-    asyncio.run(planner.plan(BOTH.case.question, Run()))
-    assert list(shown.messages) == list(model.seen[0])
-    words = "Which drug is both? A. adrenaline B. aspirin # Sources book research graph"
-    assert " ".join(shown.messages[-1].content.split()) == words
-    assert shown.completion == full.completion
-    assert len(shown.messages[-1].content) < len(full.messages[-1].content) / 5
-
-
-def test_the_ablation_of_prompts_changes_prompt_and_choice_alone() -> None:
-    changed = {v.name: v.recipe(RECIPE, "sft") for v in read_ablation("prompts").variants}
-    assert changed["paper"] == RECIPE
-    assert changed["brief-best"] == replace(RECIPE, form="brief", choice="best")
 
 
 def test_a_record_is_one_line_as_trainers_read_it(tmp_path: Path) -> None:
@@ -166,8 +152,7 @@ def test_a_smaller_share_is_a_part_of_a_larger() -> None:
 @pytest.mark.parametrize("name", ablation_names())
 def test_every_ablation_reads_and_names_what_it_repeats(name: str) -> None:
     found = read_ablation(name)
-    ours = {"prompts": "none: ours"}
-    assert found.repeats.startswith(ours.get(name, "Omni-RAG "))
+    assert found.repeats.startswith("Omni-RAG ")
     for row in found.variants:
         for stage in row.stages:
             row.recipe(RECIPE, stage)
@@ -212,9 +197,9 @@ def test_the_card_says_what_the_records_are_and_how_they_were_made(tmp_path: Pat
     record.write_records(tmp_path, (one.line for one in sft_records(RECIPE, [BOTH, GOOD], made)))
     told = {"explorer": "wording x6", "snapshot": "abc"}
     keep_facts(tmp_path, recipe_facts(RECIPE, made, told, "gold | documents", "stages:sft"))
-    text = write_card(tmp_path, licence="cc-by-4.0")
+    text = write_card(tmp_path)
     front, _, body = text.removeprefix("---\n").partition("\n---\n")
-    assert "license: cc-by-4.0\nlanguage: [en]" in front
+    assert "license: other\nlanguage: [en]" in front
     assert "size_categories: [n<1K]" in front
     assert "data_files: data.jsonl" in front
     assert "2 records" in body
@@ -233,9 +218,9 @@ def test_the_card_says_what_the_records_are_and_how_they_were_made(tmp_path: Pat
 def test_a_folder_that_holds_no_records_is_told(tmp_path: Path, line: str, told: str) -> None:
     (tmp_path / "data.jsonl").write_text(f"{line}\n", encoding="utf-8")
     with pytest.raises(BadRun, match=told):
-        render_data_card(tmp_path)
+        write_card(tmp_path)
     with pytest.raises(BadRun, match="no training data"):
-        render_data_card(tmp_path / "none")
+        write_card(tmp_path / "none")
 
 
 def test_failed_data_set_leaves_no_files(tmp_path: Path) -> None:

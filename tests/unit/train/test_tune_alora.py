@@ -15,8 +15,8 @@ from osler.llm.local.model import LlamaCpp
 from osler_lab.evaluate.trained_on import list_beside, read_trained_on
 from osler_lab.train.record import SftRecord
 from osler_lab.train.tune import jobs
-from osler_lab.train.tune.adapter_gguf import is_alora, write_adapter_gguf
 from osler_lab.train.tune.encode import ChatEncoder
+from osler_lab.train.tune.export import is_alora, write_adapter_gguf
 from osler_lab.train.tune.jobs import TuningJob
 from osler_lab.train.tune.model import prepare_model
 from osler_lab.train.tune.recipe import OMNI_SFT, AloraSettings, LoraSettings

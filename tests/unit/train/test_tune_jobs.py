@@ -17,8 +17,8 @@ from tiny_models import save_tiny, tiny_pair
 from osler.errors import BadConfig, BadRun, ModelError, ModelMissing
 from osler_lab.evaluate.trained_on import TRAINED_ON, read_trained_on
 from osler_lab.train.tune import jobs, loop
-from osler_lab.train.tune.checkpoints import MARK, latest_checkpoint
 from osler_lab.train.tune.jobs import TuningJob
+from osler_lab.train.tune.loop import MARK, latest_checkpoint
 from osler_lab.train.tune.recipe import OMNI_DPO, OMNI_SFT, THINKER, LoraSettings, TuningRecipe
 
 pytestmark = pytest.mark.torch
@@ -211,13 +211,11 @@ def test_a_damaged_checkpoint_is_named_and_an_unfinished_one_passed_over(
     assert latest_checkpoint(tmp_path / "none") is None
 
 
-def test_a_dry_run_says_what_it_would_take_and_writes_nothing(base: Path, tmp_path: Path) -> None:
+def test_a_dry_run_counts_and_writes_nothing(base: Path, tmp_path: Path) -> None:
     job = TuningJob("dpo", base, data(tmp_path, "dpo"), tmp_path / "out", QUICK)
     plan = asdict(jobs.dry_run(job))
     assert (plan["samples"], plan["long"], plan["steps"]) == (12, 0, 6)
     assert 0 < plan["trained"] < plan["parameters"]
-    assert plan["seconds"] > 0
-    assert plan["memory"] > 4 * plan["parameters"]
     assert not (tmp_path / "out").exists()
 
 

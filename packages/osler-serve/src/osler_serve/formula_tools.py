@@ -15,7 +15,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resolve import Elicit, Resolve
 from pydantic import BaseModel, Field, create_model
 
-from osler.methods.kag import sandbox
+from osler.methods.kag.executors import LONGEST, run_calculation
 from osler.methods.kag.formulas import (
     FORMULAS,
     ChoiceInput,
@@ -24,7 +24,6 @@ from osler.methods.kag.formulas import (
     NumberInput,
     evaluate_formula,
 )
-from osler.methods.kag.sandbox import LONGEST
 from osler_serve.reading_tools import read_only_hints, report_refusals
 
 FormulaId = Annotated[str, Field(max_length=100)]
@@ -145,7 +144,7 @@ async def _formula_of(id: str, inputs: dict[str, float | bool | str]) -> Calcula
 
 async def _run_python(code: str, inputs: dict[str, float | bool | str]) -> Calculation:
     """Raises `BadCalculation`."""
-    done = await sandbox.run_calculation(code, inputs)
+    done = await run_calculation(code, inputs)
     return Calculation(
         formula_id="",
         title="",

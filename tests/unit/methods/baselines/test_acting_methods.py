@@ -3,8 +3,8 @@
 import pytest
 
 from osler.types import Grounding, Halt, Question
-from osler_lab.baselines.adaptive import classify_complexity
-from osler_lab.baselines.protocols import last_action
+from osler_lab.baselines.acting import last_action
+from osler_lab.baselines.weighing import classify_complexity
 from osler_lab.testing.scripted import ScriptedModel
 
 from .conftest import Play, cited, passage

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from osler.settings import STRATEGIES
-from osler.settings.plugins import MethodFacts
-from osler_lab.baselines.build import METHOD_CLASSES
-from osler_lab.baselines.settings import BASELINES
-from osler_lab.baselines.table import METHODS
+from osler.settings.plugins import SINGLE_PASS, MethodFacts, methods_by_kind
+from osler_lab.baselines.build import BASELINES, METHOD_CLASSES
+from osler_lab.baselines.settings import read_facts
 
 DOCS = Path(__file__).parents[4] / "docs"
 OWN = {"tc-rag", "kag-thinker", "omni-rag", "unified", "auto"}
 """Strategies that are no baselines."""
+METHODS = (*SINGLE_PASS, *(methods_by_kind()[kind] for kind in read_facts()))
 SETTINGS = {
     kind: [name for name in section.model_fields if name != "kind"]
     for kind, section in STRATEGIES.items()

@@ -10,18 +10,18 @@ import pytest
 
 from osler.answer.written import WrittenComposer
 from osler.llm.reading.json_replies import json_in, read_list
-from osler.methods.single_pass.episode import MethodDeps
+from osler.methods.episode import MethodDeps
 from osler.trace import Noted, Run
 from osler.types import Grounding, Language, Question
-from osler_lab.baselines.hipporag import pagerank, seed_weights
-from osler_lab.baselines.kag_static import (
+from osler_lab.baselines.decomposing import (
     KagStatic,
     PlannedTask,
     fill_query,
     order_tasks,
     read_plan,
+    read_queries,
 )
-from osler_lab.baselines.medrag import read_queries
+from osler_lab.baselines.indexing import pagerank, seed_weights
 from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 from .conftest import Play, notes, passage

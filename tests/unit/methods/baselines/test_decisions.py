@@ -11,7 +11,7 @@ import pytest
 
 from osler.llm.core.base import Message, Scored
 from osler.types import Authorship, DecidedBy, Halt, Passage, Question
-from osler_lab.baselines.settings import BASELINES
+from osler_lab.baselines.build import BASELINES
 from osler_lab.testing.scripted import ScriptedModel
 
 from .conftest import Hiding, Play, ReflectingModel, Unsure, cited, passage

@@ -5,9 +5,8 @@ from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import EvidenceGate
 from osler.answer.written import WrittenComposer
 from osler.errors import SourceUnavailable
-from osler.methods.single_pass.alone import ChainOfThought, Direct
-from osler.methods.single_pass.episode import MethodDeps
-from osler.methods.single_pass.retrieve_and_read import RetrieveAndRead, fixed_plan
+from osler.methods.episode import MethodDeps
+from osler.methods.single_pass import ChainOfThought, Direct, RetrieveAndRead, fixed_plan
 from osler.retrieve.relevance import OverlapRelevance
 from osler.trace import Asked, PlannedQuery, Retrieved, Run, SourcesPlanned
 from osler.types import Grounding, Halt, Hit, Passage, Question, Retriever

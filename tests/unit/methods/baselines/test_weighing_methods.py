@@ -4,7 +4,7 @@ import pytest
 
 from osler.answer.written import WrittenComposer
 from osler.errors import CapabilityMissing
-from osler.methods.single_pass.episode import MethodDeps
+from osler.methods.episode import MethodDeps
 from osler.trace import Run, Searched
 from osler.types import Grounding, Halt, Question
 from osler_lab.baselines.chain_of_knowledge import (
@@ -14,7 +14,7 @@ from osler_lab.baselines.chain_of_knowledge import (
     select_sources,
 )
 from osler_lab.baselines.settings import SelfRagSettings
-from osler_lab.baselines.sure import read_candidates
+from osler_lab.baselines.weighing import read_candidates
 from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 from .conftest import Hiding, Play, ReflectingModel, cited, notes, passage

@@ -8,7 +8,7 @@ import pytest
 
 from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.formulas import FORMULAS
-from osler.methods.kag.formulas.lexicon import input_words
+from osler.methods.kag.formulas.findings import input_words
 from osler.trace import Calculated, FormsPlanned, Run
 from osler.types import Grounding, Halt, Question, Solution
 

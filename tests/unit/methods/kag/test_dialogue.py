@@ -15,9 +15,8 @@ from osler.llm.core.speaker import Speaker
 from osler.llm.server.client import OpenAIModel
 from osler.llm.server.connection import Endpoint, ServerClient
 from osler.llm.server.dialects import ServerProfile
-from osler.methods.kag.dialogue import DialogueThinker
+from osler.methods.kag.dialogue import DialogueThinker, DialogueTurns, ReleasedTurns, TrainedTurns
 from osler.methods.kag.focus import Focuser
-from osler.methods.kag.transcript import DialogueTurns, ReleasedTurns, TrainedTurns
 from osler.trace import Budget, FormSolved, FormsPlanned, Run
 from osler.types import Grounding, Halt, Passage, Question, Solution, Usage
 from osler_lab.testing.scripted import ScriptedRetriever

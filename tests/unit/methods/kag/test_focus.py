@@ -4,8 +4,8 @@ import pytest
 
 from osler.errors import MalformedOutput
 from osler.llm.core.base import Completion
-from osler.methods.kag.boxed import answer_or_text
 from osler.methods.kag.focus import relevant_references
+from osler.methods.kag.parse import answer_or_text
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ import pytest
 
 from osler.errors import BadCalculation
 from osler.methods.kag.formulas import FORMULAS, Given, evaluate_formula
-from osler.methods.kag.formulas.findings import find_finding, read_choice
-from osler.methods.kag.formulas.lexicon import input_words
+from osler.methods.kag.formulas.findings import find_finding, input_words, read_choice
 from osler.methods.kag.formulas.slots import read_slots
 from osler.types import Language
 

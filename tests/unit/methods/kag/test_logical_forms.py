@@ -3,7 +3,6 @@
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.methods.kag.dependencies import fill_references, find_dependencies
 from osler.methods.kag.logical_forms import (
     Constraint,
     Deduce,
@@ -15,10 +14,12 @@ from osler.methods.kag.logical_forms import (
     PlanStep,
     Retrieval,
     SpoNode,
+    render_form,
+    render_plan,
 )
-from osler.methods.kag.notation import render_form, render_plan
 from osler.methods.kag.parse import MOST_STEPS, read_plan, read_plan_tolerantly, read_search
 from osler.methods.kag.reader import read_form
+from osler.methods.kag.variables import fill_references, find_dependencies
 
 FILMS = """<think>Two films, two directors, two dates.</think>
 

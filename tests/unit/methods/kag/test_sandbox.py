@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadCalculation
-from osler.methods.kag.sandbox import LONGEST, SandboxResult, run_calculation
+from osler.methods.kag.executors import LONGEST, SandboxResult, run_calculation
 
 pytest.importorskip("pydantic_monty", reason="written calculations need the extra math")
 

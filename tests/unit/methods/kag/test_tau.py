@@ -3,9 +3,9 @@
 import pytest
 
 from osler.llm.core.speaker import Speaker
-from osler.methods.kag.boundary import GenerateThenAssess
-from osler.methods.kag.calibration import (
+from osler.methods.kag.boundary import (
     CalibrationAttempt,
+    GenerateThenAssess,
     GoldAnswer,
     agrees_with_gold,
     attempt_question,

@@ -20,10 +20,9 @@ from osler.methods.kag.focus import Focuser, compress_passage
 from osler.methods.kag.formulas import FORMULAS
 from osler.methods.kag.formulas.targets import nearest_formulas
 from osler.methods.kag.logical_forms import LogicalPlan, Math, Retrieval
-from osler.methods.kag.output import AnswerFinisher
+from osler.methods.kag.output import AnswerFinisher, QuestionSearch
 from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
-from osler.methods.kag.pool import QuestionSearch
 from osler.methods.kag.solver import Thinker
 from osler.trace import (
     BoundaryChecked,

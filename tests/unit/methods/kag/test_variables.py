@@ -7,7 +7,6 @@ import pytest
 from osler.answer.written import WrittenComposer
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import NoBoundary
-from osler.methods.kag.dependencies import find_dependencies
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
@@ -16,7 +15,7 @@ from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import GivenForms
 from osler.methods.kag.solver import Thinker
-from osler.methods.kag.variables import Variables, split_entities
+from osler.methods.kag.variables import Variables, find_dependencies, split_entities
 from osler.trace import FormSolved, Noted, Run
 from osler.types import Hit, Language, Passage, Question
 from osler_lab.testing.scripted import KeyedModel, ScriptedRetriever

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from osler.answer.written import WrittenComposer
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import Query, SourcePlan
-from osler.methods.omni.planners import Proposal
-from osler.methods.omni.reader import Reader
+from osler.methods.omni.planners import Proposal, SourceDescription
 from osler.methods.omni.retriever import PlannedRetriever
-from osler.methods.omni.solver import FollowUp, OmniRag
+from osler.methods.omni.solver import FollowUp, OmniRag, Reader
 from osler.sources.catalogue import BOOK
 from osler.trace import Budget, Run, SourcesPlanned, list_read_passages
 from osler.types import Halt, Passage, Question

@@ -13,7 +13,7 @@ from osler.methods.omni.plan import (
     render_source_plan,
     source_plan_grammar,
 )
-from osler.methods.omni.planners.terms import parse_terms
+from osler.methods.omni.planners.single import parse_terms
 from osler.sources.catalogue import BOOK, GRAPH, GUIDELINE, RESEARCH, SOURCES, WIKI
 from osler.trace import PlannedQuery
 

@@ -14,15 +14,14 @@ from osler.llm.core.base import Sampling
 from osler.methods.omni.dossier import SavedPlan, parse_saved_plan, read_saved_plan, save_plan
 from osler.methods.omni.plan import DroppedQuery, Query, SourcePlan
 from osler.methods.omni.planners import Proposal, SourcePlanner
-from osler.methods.omni.planners.fixed import GivenPlan
-from osler.methods.omni.reader import Reader
+from osler.methods.omni.planners.single import GivenPlan
 from osler.methods.omni.retriever import (
     PlannedRetriever,
     interleave_hits,
     missing_sources,
     order_results,
 )
-from osler.methods.omni.solver import OmniRag
+from osler.methods.omni.solver import OmniRag, Reader
 from osler.retrieve import LookupResult
 from osler.retrieve.pooled import PooledOrder
 from osler.retrieve.relevance import OverlapRelevance

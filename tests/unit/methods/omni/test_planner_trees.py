@@ -1,10 +1,9 @@
 """The searches of a SeRTS tree: those of every node are kept."""
 
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import SourceDescription
-from osler.methods.omni.feedback import Feedback
+from osler.methods.omni.planners import SourceDescription
+from osler.methods.omni.planners.feedback import Feedback, SeRTS
 from osler.methods.omni.planners.prompting import Proposer
-from osler.methods.omni.planners.serts import SeRTS
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.sources.catalogue import BOOK
 from osler.trace import Run

@@ -10,10 +10,18 @@ import pytest
 
 from osler.errors import MalformedOutput
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import SourceDescription
-from osler.methods.omni.feedback import DocumentJudge, Feedback, read_feedback
 from osler.methods.omni.plan import Query, SourcePlan
-from osler.methods.omni.planners.fixed import OriginalQuestion
+from osler.methods.omni.planners import SourceDescription
+from osler.methods.omni.planners.feedback import (
+    EXPLORATION,
+    DocumentJudge,
+    Feedback,
+    PlanNode,
+    Reflexion,
+    SeRTS,
+    back_propagate,
+    read_feedback,
+)
 from osler.methods.omni.planners.prompting import (
     SYSTEM,
     PlanAttempt,
@@ -21,10 +29,13 @@ from osler.methods.omni.planners.prompting import (
     Proposer,
     trained_planner,
 )
-from osler.methods.omni.planners.query2doc import Query2Doc, read_passage
-from osler.methods.omni.planners.reflexion import Reflexion
-from osler.methods.omni.planners.serts import EXPLORATION, PlanNode, SeRTS, back_propagate
-from osler.methods.omni.planners.terms import TermExtractor, terms_grammar
+from osler.methods.omni.planners.single import (
+    OriginalQuestion,
+    Query2Doc,
+    TermExtractor,
+    read_passage,
+    terms_grammar,
+)
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.retrieve import LookupResult
 from osler.retrieve.names import names_in

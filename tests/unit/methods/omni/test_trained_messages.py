@@ -1,6 +1,6 @@
 """What a trained planner is asked, in training and in a run."""
 
-from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.planners import SourceDescription
 from osler.methods.omni.planners.prompting import SYSTEM, planner_messages
 from osler.sources.catalogue import BOOK
 from osler.types import Question

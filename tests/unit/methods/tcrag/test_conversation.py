@@ -2,8 +2,8 @@
 
 import pytest
 
-from osler.methods.tcrag.conversation import Wording, render_act_prompt, stack_messages
 from osler.methods.tcrag.moves import AnyMove
+from osler.methods.tcrag.parts import Wording, render_act_prompt, stack_messages
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
 from osler.methods.tcrag.tools import DOC_RAG, SearchTool, describe_tool
 from osler.types import Question

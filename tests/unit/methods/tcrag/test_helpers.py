@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.methods.tcrag.helpers import (
+from osler.methods.tcrag.tools import (
     EntitiesTool,
     HypothesisTool,
     LineWriter,
     OrganiseTool,
     ReadEntitiesTool,
+    ToolCall,
 )
-from osler.methods.tcrag.tools import ToolCall
 from osler.trace import Asked, Run
 from osler.types import Hit, Passage, Question
 from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever

@@ -12,8 +12,7 @@ from osler.answer.gate import EvidenceGate, WeighedEvidence
 from osler.methods.tcrag.actions import ToolUse
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import SIGMA, Draft, SurenessMonitor
-from osler.methods.tcrag.moves import LeanMoves, TriedMoves
-from osler.methods.tcrag.observations import ObservationJudge
+from osler.methods.tcrag.moves import LeanMoves, ObservationJudge, TriedMoves
 from osler.methods.tcrag.stack import MemoryStack
 from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, SearchTool
 from osler.trace import Popped, Retrieved, Run, StateValued

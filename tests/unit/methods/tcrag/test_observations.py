@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from osler.answer.gate import EvidenceGate, WeighedEvidence
-from osler.methods.tcrag.observations import ObservationJudge, next_query
+from osler.methods.tcrag.moves import ObservationJudge, next_query
 from osler.types import Hit, Passage, Question, Sureness
 
 QUESTION = Question("q", "What does amiodarone do to warfarin?")

@@ -23,18 +23,21 @@ from osler.errors import ModelUnreachable, SourceUnavailable
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.methods.tcrag import tools
 from osler.methods.tcrag.actions import parse_action, parse_released
-from osler.methods.tcrag.helpers import (
+from osler.methods.tcrag.machine import TuringMachine
+from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
+from osler.methods.tcrag.moves import AnyMove, GuidedMoves, ObservationJudge
+from osler.methods.tcrag.tools import (
+    DOC_RAG,
+    KG_RAG,
+    WEB_RAG,
     EntitiesTool,
     FilterTool,
     HypothesisTool,
     LineWriter,
     OrganiseTool,
+    SearchTool,
+    Tool,
 )
-from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
-from osler.methods.tcrag.moves import AnyMove, GuidedMoves
-from osler.methods.tcrag.observations import ObservationJudge
-from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, WEB_RAG, SearchTool, Tool
 from osler.trace import (
     Answered,
     Asked,

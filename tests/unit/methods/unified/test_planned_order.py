@@ -11,7 +11,7 @@ from osler.methods.omni.plan import Query, SourcePlan
 from osler.methods.omni.planners import Proposal
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.tcrag.tools import ToolCall
-from osler.methods.unified.search import PlannedSearch, PlannedTool
+from osler.methods.unified import PlannedSearch, PlannedTool
 from osler.retrieve.pooled import PooledOrder
 from osler.retrieve.relevance import OverlapRelevance
 from osler.trace import Run, list_read_passages

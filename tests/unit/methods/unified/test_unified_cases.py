@@ -30,15 +30,21 @@ from osler.methods.kag.logical_forms import Retrieval
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer
 from osler.methods.kag.solver import Thinker
-from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.planners import SourceDescription
 from osler.methods.omni.planners.prompting import Prompting, Proposer
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove
 from osler.methods.tcrag.tools import KG_FORM, PLANNED_RAG
-from osler.methods.unified.depth import BRIEFLY, MachineDepth, StateSignal
-from osler.methods.unified.search import FormTool, PlannedSearch, PlannedTool
+from osler.methods.unified import (
+    BRIEFLY,
+    FormTool,
+    MachineDepth,
+    PlannedSearch,
+    PlannedTool,
+    StateSignal,
+)
 from osler.trace import (
     Asked,
     BoundaryChecked,

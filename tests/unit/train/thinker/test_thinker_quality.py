@@ -10,19 +10,17 @@ from osler.errors import BadRun, MalformedOutput, MalformedSource
 from osler.llm.core.base import Message
 from osler.trace import Run
 from osler_lab.testing.scripted import KeyedModel
-from osler_lab.train.thinker.inspector import (
-    InspectorChain,
-    ModelInspector,
-    aspects_grammar,
-    parse_aspects,
-    shorten_text,
-)
 from osler_lab.train.thinker.quality import (
     DIMENSIONS,
     FRAMEWORK,
     Inspection,
+    InspectorChain,
+    ModelInspector,
     QualityItem,
+    aspects_grammar,
+    parse_aspects,
     read_items,
+    shorten_text,
 )
 from osler_lab.train.thinker.rules import RuleInspector, inspect_by_rules
 from osler_lab.train.thinker.tables import ALL, render_report, validate_judge, verdict_shares

@@ -18,11 +18,16 @@ from osler_lab.evaluate.record import Gold, Kind, Sample
 from osler_lab.jobs.runner import HOPELESS
 from osler_lab.testing.scripted import KeyedModel, ScriptedRetriever
 from osler_lab.train.record import read_dialogues
+from osler_lab.train.thinker.dialogue import FilterBounds
 from osler_lab.train.thinker.export import export_data, stage_tallies
-from osler_lab.train.thinker.filters import FilterBounds
-from osler_lab.train.thinker.log import kept_tries, read_tries
 from osler_lab.train.thinker.quality import read_items
-from osler_lab.train.thinker.rounds import TeachingConfig, TeachingJob, golds_of
+from osler_lab.train.thinker.rounds import (
+    TeachingConfig,
+    TeachingJob,
+    golds_of,
+    kept_tries,
+    read_tries,
+)
 from osler_lab.train.thinker.rules import RuleInspector, inspect_by_rules
 from osler_lab.train.thinker.teacher import Teacher
 

@@ -7,8 +7,7 @@ from osler.llm.core.speaker import Speaker
 from osler.methods.kag.parse import read_plan, read_search
 from osler.types import Passage, Question
 from osler_lab.testing.scripted import KeyedModel, ScriptedRetriever
-from osler_lab.train.thinker.dialogue import call_messages, stage_messages
-from osler_lab.train.thinker.filters import find_fault
+from osler_lab.train.thinker.dialogue import call_messages, find_fault, stage_messages
 from osler_lab.train.thinker.quality import QualityItem
 from osler_lab.train.thinker.rules import find_faults
 from osler_lab.train.thinker.teacher import Knows, Teacher
@@ -219,8 +218,7 @@ Action1: Retrieval(s=s1:疾病['缺铁性贫血'], p=p1:首选药物, o=o1:药�
 
 
 async def test_a_run_without_a_plan_is_no_trajectory() -> None:
-    from osler_lab.train.thinker.script import Script
-    from osler_lab.train.thinker.trajectory import trajectory_of
+    from osler_lab.train.thinker.trajectory import Script, trajectory_of
 
     with pytest.raises(MalformedOutput, match="a plan"):
         trajectory_of(Script())

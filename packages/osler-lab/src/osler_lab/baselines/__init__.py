@@ -1,19 +1,15 @@
 """The methods that the papers compare with, on equal terms: same models, searches and budget.
 
 Every method is a loop over an `episode.Episode`, which asks the model, searches, numbers passages
-and ends the run. The docstring of each method names its paper and all departures from it;
+and ends the run. The docstring of each module names the papers and all departures from them;
 `methods.toml` has its needs, its cost and the origins of its default settings.
 
 | Module | Methods |
 |---|---|
-| `single_pass` | the model alone, chain of thought |
-| `fixed_schedule` | retrieve and read; a search every n tokens, or every sentence |
-| `flare`, `dragin` | a search where the model is uncertain; both use `continuation` |
-| `ircot`, `react`, `search_o1`, `protocols` | searches within the reasoning |
-| `chain_of_note`, `chain_of_knowledge`, `sure`, `self_rag` | weighing what was found |
-| `hykge`, `hipporag`, `pike_rag`, `kag_static` | graphs, tags and plans over passages |
-| `medrag` | medical retrieval and follow-up questions |
-| `adaptive` | one of three methods, by the question's complexity |
-
-`table` loads `methods.toml`.
+| `growing` | a search every n tokens or every sentence; FLARE and IRCoT, where one is needed |
+| `dragin` | a search where the model is uncertain and looks back at its words |
+| `acting` | ReAct, Search-o1 and trained protocols: searches within the reasoning |
+| `weighing`, `chain_of_knowledge`, `self_rag` | weighing what was found |
+| `indexing` | HippoRAG 2 and PIKE-RAG: graphs and tags over passages, or over the whole `corpus` |
+| `decomposing` | MedRAG with follow-up questions; KAG 0.8's static plan |
 """

@@ -14,20 +14,18 @@ from osler.errors import CapabilityMissing
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
 from osler.llm.core.base import Attentive, LanguageModel, Likelihood
+from osler.methods.episode import MethodDeps
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.logical_forms import Deduce, Math, Operation
-from osler.methods.omni.describe import SourceDescription
-from osler.methods.single_pass.alone import Direct
-from osler.methods.single_pass.episode import MethodDeps
-from osler.methods.single_pass.retrieve_and_read import RetrieveAndRead
+from osler.methods.omni.planners import SourceDescription
+from osler.methods.single_pass import Direct, RetrieveAndRead
 from osler.settings import Settings
 from osler.sources.catalogue import GRAPH
 from osler.trace import Run, Solver
 from osler.types import Language, Retriever
 from osler_lab.baselines import settings as sections
-from osler_lab.baselines.adaptive import Adaptive
+from osler_lab.baselines.acting import PROTOCOLS, ProtocolSearch, ReAct, SearchO1
 from osler_lab.baselines.chain_of_knowledge import ChainOfKnowledge, KnowledgeSource
-from osler_lab.baselines.chain_of_note import ChainOfNote
 from osler_lab.baselines.corpus import (
     ATOMS,
     CHAINS,
@@ -37,20 +35,12 @@ from osler_lab.baselines.corpus import (
     corpus_carriers,
     corpus_retriever,
 )
+from osler_lab.baselines.decomposing import IMedRag, KagStatic, MedRag
 from osler_lab.baselines.dragin import AttentionSensor, Dragin, EntropySensor, NeedSensor
-from osler_lab.baselines.fixed_schedule import EverySentence, FixedLength
-from osler_lab.baselines.flare import Flare
-from osler_lab.baselines.hipporag import CorpusGraph, HippoRag
-from osler_lab.baselines.hykge import HyKGE
-from osler_lab.baselines.ircot import IRCoT
-from osler_lab.baselines.kag_static import KagStatic
-from osler_lab.baselines.medrag import IMedRag, MedRag
-from osler_lab.baselines.pike_rag import PikeRag
-from osler_lab.baselines.protocols import PROTOCOLS, ProtocolSearch
-from osler_lab.baselines.react import ReAct
-from osler_lab.baselines.search_o1 import SearchO1
+from osler_lab.baselines.growing import EverySentence, FixedLength, Flare, IRCoT
+from osler_lab.baselines.indexing import CorpusGraph, HippoRag, PikeRag
 from osler_lab.baselines.self_rag import Critic, PromptedCritic, SelfRag, TrainedCritic
-from osler_lab.baselines.sure import SuRe
+from osler_lab.baselines.weighing import Adaptive, ChainOfNote, HyKGE, SuRe
 
 METHOD_CLASSES: Mapping[type[sections.BaselineSettings], type[Any]] = {
     sections.FlRagSettings: FixedLength,
@@ -79,6 +69,8 @@ METHOD_CLASSES: Mapping[type[sections.BaselineSettings], type[Any]] = {
     sections.MedRagSettings: MedRag,
     sections.IMedRagSettings: IMedRag,
 }
+BASELINES = {section.model_fields["kind"].default: section for section in METHOD_CLASSES}
+"""Settings of every method, by `strategy.kind`."""
 
 
 class BaselineMaker(StrategyMaker):
@@ -117,7 +109,7 @@ class BaselineMaker(StrategyMaker):
         return corpus_retriever(settings, kb, encoder, name, sources)
 
 
-def build_baseline(build: StrategyBuild, method: sections.AnyBaseline) -> Solver:
+def build_baseline(build: StrategyBuild, method: sections.BaselineSettings) -> Solver:
     """The method over these parts. Raises `CapabilityMissing` for what its model cannot do."""
     kit, parts = _method_deps(build, method), build.parts
     # Everything that is not a setting; `_with_settings` adds the settings by their names.
@@ -197,7 +189,7 @@ def _with_settings(settings: sections.BaselineSettings, **given: object) -> Solv
     return built
 
 
-def _method_deps(build: StrategyBuild, method: sections.AnyBaseline) -> MethodDeps:
+def _method_deps(build: StrategyBuild, method: sections.BaselineSettings) -> MethodDeps:
     parts = build.parts
     user: str = method.kind
     sources, k = parts.sources, getattr(method, "k", 1)

@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from osler.answer.option_reading import written_option
-from osler.methods.single_pass.episode import Episode, EpisodeMethod
+from osler.methods.episode import Episode, EpisodeMethod
 from osler.retrieve.words import content_terms
 from osler.types import Hit, Language, Question, Retriever
 

@@ -26,10 +26,10 @@ from typing import Protocol
 
 from osler.llm.core.ask import attend
 from osler.llm.core.base import Attended, Attentive, Completion, Message, TokenScore
-from osler.methods.single_pass.episode import ROLE, Episode, EpisodeMethod
+from osler.methods.episode import ROLE, Episode, EpisodeMethod
 from osler.retrieve.words import content_terms
 from osler.types import Hit
-from osler_lab.baselines.continuation import (
+from osler_lab.baselines.growing import (
     continuation_messages,
     first_sentence,
     go_on,

@@ -30,10 +30,10 @@ from osler.errors import CapabilityMissing
 from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message, Scored, TokenScore
 from osler.llm.reading.answers import answer_words
-from osler.methods.single_pass.episode import ROLE, Episode, EpisodeMethod, raw_prompt
+from osler.methods.episode import ROLE, Episode, EpisodeMethod, raw_prompt
 from osler.prompts import RenderedPrompt
 from osler.types import Hit
-from osler_lab.baselines.continuation import has_answer, join_sentences
+from osler_lab.baselines.growing import has_answer, join_sentences
 
 Aspect = Literal["retrieve", "relevant", "support", "utility"]
 TOKENS: dict[Aspect, tuple[str, ...]] = {

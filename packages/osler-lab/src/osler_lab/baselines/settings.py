@@ -1,17 +1,27 @@
-"""Settings of the methods that the papers compare with.
+"""Settings of the methods that the papers compare with, and the facts of each.
 
 A method's own numbers are the defaults of its class, with their place in its paper; only what a
-paper varies is a setting. Where a default comes from stands in `methods.toml` of the package.
+paper varies is a setting. Paper, needs, cost, departures and the origins of the defaults stand in
+`methods.toml`, which documents its own keys: the tables of the guide are rendered from it, and
+`osler doctor` and `--strategies all` read from it what a method needs.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from osler.settings.fields import Whole
 from osler.settings.plugins import MethodFacts, PluginSettings
+from osler.text import read_packaged_table
+
+
+@cache
+def read_facts() -> dict[str, dict[str, Any]]:
+    """The tables of `methods.toml` by `strategy.kind`, in the order of the documentation."""
+    return read_packaged_table(__package__, "methods.toml")
 
 
 class BaselineSettings(PluginSettings):
@@ -21,9 +31,8 @@ class BaselineSettings(PluginSettings):
 
     @classmethod
     def list_facts(cls) -> MethodFacts:
-        from osler_lab.baselines.table import METHODS_BY_KIND
-
-        return METHODS_BY_KIND[cls.model_fields["kind"].default]
+        kind = cls.model_fields["kind"].default
+        return MethodFacts(kind, **read_facts()[kind])
 
 
 def _k(default: int, why: str) -> Any:
@@ -240,35 +249,3 @@ class IMedRagSettings(FusedFields):
     """Rounds of follow-up questions, each answered by MedRAG."""
 
     kind: Literal["i-medrag"] = "i-medrag"
-
-
-AnyBaseline = (
-    FlRagSettings
-    | FsRagSettings
-    | FlareSettings
-    | DraginSettings
-    | DraginEntropySettings
-    | ChainOfNoteSettings
-    | ChainOfKnowledgeSettings
-    | SureSettings
-    | HyKgeSettings
-    | ReActSettings
-    | SelfRagSettings
-    | SelfRagPromptedSettings
-    | AdaptiveRagSettings
-    | IrCotSettings
-    | SearchO1Settings
-    | R1GenSettings
-    | SearchR1Settings
-    | ZeroSearchSettings
-    | StepSearchSettings
-    | ReSearchSettings
-    | HippoRagSettings
-    | PikeRagSettings
-    | KagStaticSettings
-    | MedRagSettings
-    | IMedRagSettings
-)
-BASELINES: dict[str, type[BaselineSettings]] = {
-    kind.model_fields["kind"].default: kind for kind in AnyBaseline.__args__
-}

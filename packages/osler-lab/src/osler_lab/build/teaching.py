@@ -20,8 +20,7 @@ from osler.errors import BadConfig
 from osler.settings import KagThinkerSettings, Role, Settings
 from osler_lab.evaluate.judges import Judge
 from osler_lab.train.thinker.dialogue import Stage
-from osler_lab.train.thinker.inspector import InspectorChain, ModelInspector
-from osler_lab.train.thinker.quality import Inspector
+from osler_lab.train.thinker.quality import Inspector, InspectorChain, ModelInspector
 from osler_lab.train.thinker.rounds import TeachingConfig
 from osler_lab.train.thinker.rules import RuleInspector
 from osler_lab.train.thinker.teacher import Knows, Teacher

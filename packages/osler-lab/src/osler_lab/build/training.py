@@ -24,7 +24,7 @@ from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni import solver as omni
-from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.planners import SourceDescription
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.retrieve.relevance import CoverageRelevance
 from osler.settings import OmniRagSettings, Settings
@@ -32,9 +32,16 @@ from osler_lab.evaluate.judging import judge_sampling
 from osler_lab.jobs.runner import Progress
 from osler_lab.train import choose_named
 from osler_lab.train.spo import job
-from osler_lab.train.spo.case import TrainingCase
-from osler_lab.train.spo.explore import QUERIES, ExpertExplorer, Exploration, Explorer
-from osler_lab.train.spo.judge import JudgingSignal, LikelihoodJudge, LLMJudge
+from osler_lab.train.spo.explore import (
+    QUERIES,
+    ExpertExplorer,
+    Exploration,
+    Explorer,
+    QuestionWords,
+    Rarity,
+    TrainingCase,
+)
+from osler_lab.train.spo.judge import JudgingSignal, LLMJudge, Unit
 from osler_lab.train.spo.signals import (
     COVERED,
     THRESHOLD,
@@ -44,11 +51,9 @@ from osler_lab.train.spo.signals import (
     ReaderGain,
     RerankSignal,
 )
-from osler_lab.train.spo.units import Unit
-from osler_lab.train.spo.wording import QuestionWords, Rarity
 
 By = Literal["expert", "wording"]
-Judges = Literal["gold", "answer", "gold-or-answer", "model", "likelihood", "improvement", "rerank"]
+Judges = Literal["gold", "answer", "gold-or-answer", "model", "improvement", "rerank"]
 JUDGES: tuple[Judges, ...] = get_args(Judges)
 
 # Tokens of an explorer's reply: five sources of six queries.
@@ -108,7 +113,7 @@ class JudgingWork:
     by: Judges = "model"
     unit: Unit = "list"
     least: float | None = None
-    """The threshold of `likelihood`, `answer` and `rerank`; `None` = theirs."""
+    """The threshold of `answer` and `rerank`; `None` = theirs."""
     jobs: int = 1
 
     async def run(self, progress: Progress | None = None) -> str:
@@ -189,16 +194,11 @@ async def build_signal(
             return _coverage_signal(settings, least)
         case "gold-or-answer":
             return FallbackSignal(GoldDocuments(), _coverage_signal(settings, least))
-        case "model" | "likelihood":
+        case "model":
             ready = (await load_roles(settings, ["judge"]))["judge"]
             chosen = settings.sampling
             sampling = judge_sampling(chosen.max_tokens, seed=chosen.seed)
-            speaker = Speaker(ready.model, "judge", sampling, ready.constrains)
-            if by == "model":
-                return LLMJudge(speaker, unit)
-            # No number can be asked for by the probability of one word.
-            single: Literal["set", "document"] = "set" if unit == "set" else "document"
-            return LikelihoodJudge(speaker, single, 0.5 if least is None else least)
+            return LLMJudge(Speaker(ready.model, "judge", sampling, ready.constrains), unit)
         case "improvement":
             made = build_solver(settings, await live_parts(settings))
             assert isinstance(made, omni.OmniRag), "the settings name it"  # noqa: S101

@@ -8,7 +8,7 @@ _EVAL = {
     **make_verbs("osler_lab.cli.evaluate_results", "report", "compare", "merge", "show"),
 }
 _TRAIN = {
-    **make_verbs("osler_lab.cli.train_make", "make", "card", "agree"),
+    **make_verbs("osler_lab.cli.train_make", "make", "agree"),
     **make_verbs("osler_lab.cli.train_thinker", "thinker_data", "evaluate_data"),
     **make_verbs("osler_lab.cli.train", "explore", "judge"),
     **make_verbs(

@@ -82,7 +82,7 @@ SupportBy = Annotated[
         help="gold: known gold documents; answer: the gold answer's words in what was found;"
         " gold-or-answer: the second where no documents are known; model: the prompt of"
         " Omni-RAG E.4 (role judge);"
-        " likelihood: one word's probability; improvement: of the reader; rerank: a score"
+        " improvement: of the reader; rerank: a score"
         " over a threshold."
     ),
 ]
@@ -90,12 +90,12 @@ Unit = Annotated[
     str,
     typer.Option(
         help="What a model judges at once: list (ten documents, each once however many"
-        " queries found it), document (one), or set (a query's documents, as in the paper)."
+        " queries found it) or set (a query's documents, as in the paper)."
     ),
 ]
 Least = Annotated[
     float | None,
-    typer.Option(help="Threshold of likelihood and answer (0.5), and of rerank (2.3)."),
+    typer.Option(help="Threshold of answer (0.5) and of rerank (2.3)."),
 ]
 JudgeOf = Annotated[
     str | None, typer.Option("--ablation", help='A judge of an ablation, as in "judges:rafe".')
@@ -131,18 +131,6 @@ class SelectionOptions:
     without_source: Annotated[
         list[str] | None, typer.Option(help="Leave a source out of prompts and plans; repeatable.")
     ] = None
-    choice: Annotated[
-        str,
-        typer.Option(
-            help="Which of more than three queries to keep: random, as in the paper, or best."
-        ),
-    ] = "random"
-    prompt: Annotated[
-        str,
-        typer.Option(
-            help="What the planner is asked: full, as in the paper, or brief, for small ones."
-        ),
-    ] = "full"
     queries: Annotated[
         int,
         typer.Option(min=1, max=20, help="Most queries per source in one plan; 3 in the paper."),
@@ -276,7 +264,5 @@ class TuningOptions:
     ] = False
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run", help="Estimate sizes, steps, memory and time; nothing is written."
-        ),
+        typer.Option("--dry-run", help="Count samples, tokens and steps; nothing is written."),
     ] = False

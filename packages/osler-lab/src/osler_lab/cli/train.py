@@ -27,11 +27,10 @@ from osler_lab.cli.options_train import (
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
     from osler_lab.build.training import ExploringWork, JudgingWork, TrainingWork
-    from osler_lab.train.journal import JobStage
-    from osler_lab.train.spo.case import TrainingCase
-    from osler_lab.train.spo.explore import ExploredCase
+    from osler_lab.train.spo.explore import ExploredCase, TrainingCase
+    from osler_lab.train.spo.job import JobStage
     from osler_lab.train.spo.judge import JudgedCase
-    from osler_lab.train.spo.units import Unit as JudgedUnit
+    from osler_lab.train.spo.judge import Unit as JudgedUnit
 
 
 def explore(
@@ -74,7 +73,7 @@ def explore(
 def _read_cases(asked: CaseOptions, seed: int) -> list[TrainingCase]:
     from osler.errors import BadConfig
     from osler_lab.train import choose_named
-    from osler_lab.train.spo.case import PARTS, cases_of, of_part, read_cases
+    from osler_lab.train.spo.explore import PARTS, cases_of, of_part, read_cases
 
     wanted = choose_named(asked.part, PARTS, "part")
     if (asked.questions is None) == (asked.tasks is None):
@@ -260,13 +259,13 @@ def judging_load(folder: Path, by: str, unit: JudgedUnit) -> dict[str, Any]:
 
     exploration_of(folder)
     paper, ours, queries, questions = JudgeLoad(), JudgeLoad(), 0, 0
-    reads = by in ("model", "likelihood")
+    reads = by == "model"
     for explored in explored_in(folder).results():
         questions += 1
         queries += len(explored.queries)
         if reads and explored.case.gold:
             paper += plain_load(explored)
-            ours += at_most(explored, unit if by == "model" else "document")
+            ours += at_most(explored, unit)
     load: dict[str, Any] = {"questions": questions, "queries": queries}
     if reads:
         load |= {

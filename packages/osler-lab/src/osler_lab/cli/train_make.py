@@ -1,4 +1,4 @@
-"""`osler train make|card|agree`: records of what was judged."""
+"""`osler train make|agree`: records of what was judged."""
 
 from __future__ import annotations
 
@@ -51,14 +51,10 @@ def make(
 
 
 def _record_recipe(log_dir: Path, selection: SelectionOptions) -> RecordRecipe:
-    from osler.methods.omni.planners.prompting import FORMS
-    from osler_lab.train import choose_named
     from osler_lab.train.spo.job import offers_of
-    from osler_lab.train.spo.pairs import CHOICES
     from osler_lab.train.spo.recipe import RecordRecipe
 
-    choice = choose_named(selection.choice, CHOICES, "choice")
-    form, offers = choose_named(selection.prompt, FORMS, "prompt"), offers_of(log_dir)
+    offers = offers_of(log_dir)
     names = [offer.name for offer in offers]
     left_out = tuple(selection.without_source or ())
     _require_explored(left_out, names)
@@ -66,11 +62,9 @@ def _record_recipe(log_dir: Path, selection: SelectionOptions) -> RecordRecipe:
         offers,
         seed=selection.seed,
         at_most=selection.queries,
-        choice=choice,
         ratio=selection.ratio,
         without_tasks=tuple(selection.without_task or ()),
         without_sources=left_out,
-        form=form,
         longest=selection.longest,
     )
 
@@ -139,21 +133,6 @@ def _record_document(made: Any) -> dict[str, Any]:
     }
 
 
-def card(
-    here: CliSession,
-    folder: Annotated[Path, typer.Argument(help="Folder of records.")],
-    title: Annotated[str, typer.Option(help="The data set's name.")] = "",
-    licence: Annotated[str, typer.Option(help="A licence as the hub words it.")] = "other",
-    write: Annotated[bool, typer.Option("--write", help="Write it as README.md.")] = False,
-) -> None:
-    """Show or write the card of a data set, in the form of the Hugging Face hub."""
-    from osler_lab.train import card as cards
-
-    make = cards.write_card if write else cards.render_data_card
-    text = make(folder, title=title, licence=licence)
-    here.show({"card": text}, text)
-
-
 def agree(
     here: CliSession,
     log_dir: JudgedFolder,
@@ -170,7 +149,7 @@ def agree(
 ) -> None:
     """Compare one judge's verdicts with another's, or with people's (Omni-RAG Table 9)."""
     from osler.errors import BadConfig
-    from osler_lab.train.spo import agree as comparing
+    from osler_lab.train.spo import judge as comparing
     from osler_lab.train.spo.job import chosen_judge
 
     if bool(reference) == (people is not None):

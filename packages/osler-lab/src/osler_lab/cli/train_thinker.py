@@ -112,7 +112,7 @@ def _read_samples(asked: TaughtOptions, seed: int) -> list[Sample]:
         return []
     from osler.errors import BadConfig
     from osler_lab.studies.tasks import read_training_task
-    from osler_lab.train.spo.case import part_of
+    from osler_lab.train.spo.explore import part_of
 
     words = [word.strip() for word in asked.tasks.split(",") if word.strip()]
     every = (sample for word in words for sample in read_training_task(word, asked.data).samples)
@@ -142,7 +142,7 @@ def _say_load(
     here: CliSession, folder: Path, teaching: TeachingOptions, samples: Sequence[Sample]
 ) -> None:
     """Estimates what is left to do from the mean of what was done."""
-    from osler_lab.train.thinker.log import load_of
+    from osler_lab.train.thinker.rounds import load_of
 
     here.show(asdict(load_of(folder, teaching.stage, samples, teaching.rounds)))
 
@@ -170,8 +170,7 @@ def evaluate_data(
     from osler.cli.session import ABSTAINED
     from osler_lab.build import teaching
     from osler_lab.train.thinker import tables
-    from osler_lab.train.thinker.inspector import InspectionRun, inspect_all
-    from osler_lab.train.thinker.quality import read_items
+    from osler_lab.train.thinker.quality import InspectionRun, inspect_all, read_items
 
     items = read_items(data)[:limit]
     settings = here.load_settings()

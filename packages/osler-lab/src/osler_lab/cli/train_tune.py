@@ -214,7 +214,6 @@ def _run_tuning(
     adapter: Path | None = None,
     skip_long: bool = False,
 ) -> None:
-    from osler.cli.tables import format_size
     from osler_lab.train.tune import jobs
 
     base, name = _base_weights(options.base)
@@ -232,7 +231,7 @@ def _run_tuning(
     if options.dry_run:
         with show_progress(here) as progress:
             estimate = jobs.dry_run(job, progress)
-        here.show(asdict(estimate), {**asdict(estimate), "memory": format_size(estimate.memory)})
+        here.show(asdict(estimate))
         return
     with show_progress(here) as progress:
         tuned = jobs.run_tuning(job, progress)
@@ -282,14 +281,14 @@ def gguf(
 ) -> None:
     """Write a tuned model as a GGUF file, which the embedded engine serves."""
     from osler.llm.local.quantise import default_gguf
-    from osler_lab.train.tune import adapter_gguf, export
+    from osler_lab.train.tune import export
 
     weights, _ = _base_weights(base)
     if like is None:
         own = isinstance(weights, Path) and weights.suffix == ".gguf"
         like = weights if own else default_gguf()
-    if adapter is not None and adapter_gguf.is_alora(adapter):
-        _show_written(here, adapter_gguf.write_adapter_gguf(adapter, like, out))
+    if adapter is not None and export.is_alora(adapter):
+        _show_written(here, export.write_adapter_gguf(adapter, like, out))
         return
     _show_written(here, export.write_gguf(weights, like, out, adapter=adapter, storage=storage))
 

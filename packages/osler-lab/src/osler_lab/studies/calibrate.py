@@ -1,6 +1,6 @@
 """Fits TC-RAG's sigma and KAG-Thinker's tau to a model: their scales are the model's own.
 
-`osler.methods.kag.calibration` has the method of tau. That of sigma: for each calibration
+`osler.methods.kag.boundary` has the method of tau. That of sigma: for each calibration
 question, what the strategy finds and would conclude from it at once, valued as in a run. Sigma
 is a quantile of those values: with 0.9, nine in ten of such conclusions may stand. No answer is
 compared with a gold one: the quantile says how many conclusions stand, not how many of these are
@@ -25,7 +25,7 @@ from osler.build.strategy_build import StrategyBuild
 from osler.build.tc_rag import build_machine
 from osler.errors import BadConfig, BadQuestion
 from osler.kb.base import Progress
-from osler.methods.kag.calibration import CalibrationAttempt, GoldAnswer, attempt_question, tau_of
+from osler.methods.kag.boundary import CalibrationAttempt, GoldAnswer, attempt_question, tau_of
 from osler.methods.tcrag.monitor import Metric
 from osler.questions import LabeledQuestion, parse_labeled, read_labeled
 from osler.retrieve import look_up

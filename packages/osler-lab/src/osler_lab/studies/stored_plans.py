@@ -21,7 +21,7 @@ from osler.errors import BadRun, translate_os_errors
 from osler.llm.core.cache import write_whole
 from osler.methods.omni.dossier import read_saved_plan, save_plan
 from osler.methods.omni.plan import Query, SourcePlan
-from osler.methods.omni.planners.fixed import GivenPlan
+from osler.methods.omni.planners.single import GivenPlan
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.omni.solver import OmniRag
 from osler.retrieve import LookupResult

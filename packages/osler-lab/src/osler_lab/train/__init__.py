@@ -2,7 +2,6 @@
 
 | Module | Has |
 |---|---|
-| `journal` | the shared, resumable log of a job over many samples |
 | `record` | the records that a trainer reads, as a folder |
 | `card` | the card of such a folder |
 | `ablations` | the papers' training ablations as data |

@@ -54,22 +54,16 @@ def keep_facts(folder: Path, facts: dict[str, Any]) -> None:
     (folder / FACTS).write_text(f"{text}\n", encoding="utf-8")
 
 
-def render_data_card(folder: Path, *, title: str = "", licence: str = "other") -> str:
-    """Renders the card of a folder's records. Raises `BadRun` as `summarize_records` does.
+def write_card(folder: Path) -> str:
+    """Writes the card of a folder's records; returns its text. Raises `BadRun` without records.
 
-    `licence` is a word of the hub: the records hold questions of the sets named in them, whose
-    own terms hold.
+    Its licence is "other": the records hold questions of the sets named in them, whose own terms
+    hold.
     """
     summary = summarize_records(folder)
-    facts = _card_facts(folder)
-    title = title or f"Source plans to learn ({summary.kind.upper()})"
-    front = _front_matter(summary, title, licence)
-    return f"{front}\n# {title}\n\n{_about_section(summary)}\n{_made_of(facts)}"
-
-
-def write_card(folder: Path, *, title: str = "", licence: str = "other") -> str:
-    """Writes the card; returns its text."""
-    text = render_data_card(folder, title=title, licence=licence)
+    title = f"Source plans to learn ({summary.kind.upper()})"
+    front, facts = _front_matter(summary, title), _card_facts(folder)
+    text = f"{front}\n# {title}\n\n{_about_section(summary)}\n{_made_of(facts)}"
     with translate_os_errors(f"{folder / CARD} cannot be written", BadRun):
         (folder / CARD).write_text(text, encoding="utf-8")
     return text
@@ -86,13 +80,13 @@ def _card_facts(folder: Path) -> dict[str, Any]:
     return facts
 
 
-def _front_matter(summary: RecordSummary, title: str, licence: str) -> str:
+def _front_matter(summary: RecordSummary, title: str) -> str:
     return "\n".join(
         [
             "---",
             # JSON strings are YAML strings, so quotes and colons in a title do no harm.
             f"pretty_name: {json.dumps(title, ensure_ascii=False)}",
-            f"license: {licence}",
+            "license: other",
             f"language: [{', '.join(sorted(summary.languages))}]",
             "task_categories: [text-generation]",
             f"size_categories: [{size_category(summary.size.records)}]",

@@ -27,7 +27,7 @@ from typing import assert_never
 from osler.build.models import LoadedModel
 from osler.errors import BadConfig
 from osler.llm.core.base import LanguageModel
-from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.planners import SourceDescription
 from osler.retrieve.pooled import FusedRelevance, PooledOrder
 from osler.settings import (
     AutoSettings,

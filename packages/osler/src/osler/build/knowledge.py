@@ -16,7 +16,7 @@ from osler.errors import BadConfig, KnowledgeBaseMissing
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.kb.base import BuildResult, KnowledgeBase, Progress
 from osler.kb.search.base import BackendChoice, PassageFilter
-from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.planners import SourceDescription
 from osler.retrieve.hybrid import Fusion, retriever_over
 from osler.retrieve.open_records import OPEN_RECORDS, OpenRecordRetriever
 from osler.retrieve.pooled import FusedRelevance, PooledOrder

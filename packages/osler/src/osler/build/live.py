@@ -37,7 +37,7 @@ from osler.llm.recording import (
 )
 from osler.llm.recording.response_cache import ResponseCache
 from osler.llm.recording.tape import ModelAbilities, Tape
-from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.planners import SourceDescription
 from osler.retrieve.experts.judge import JUDGE
 from osler.retrieve.experts.matching import MATCH
 from osler.retrieve.hybrid import question_reader

@@ -1,25 +1,71 @@
-"""Omni-RAG, as the settings ask for it."""
+"""Omni-RAG, as the settings ask for it, with every planner by its name in settings and requests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
+from typing import assert_never
 
 from osler.build import Parts
 from osler.build.composers import may_write
 from osler.build.strategy_build import StrategyBuild
+from osler.llm.core.speaker import Speaker
 from osler.methods.omni import solver as omni
 from osler.methods.omni.dossier import SavedPlan
-from osler.methods.omni.plan import PlannerName
-from osler.methods.omni.planners import SourcePlanner
-from osler.methods.omni.planners.fixed import GivenPlan
-from osler.methods.omni.planners.make import PlannerParts, make_planner
-from osler.methods.omni.planners.terms import TermExtractor
-from osler.methods.omni.reader import Reader
+from osler.methods.omni.plan import MOST, PlannerName
+from osler.methods.omni.planners import SourceDescription, SourcePlanner
+from osler.methods.omni.planners.feedback import ROUNDS, DocumentJudge, Reflexion, SeRTS
+from osler.methods.omni.planners.prompting import Prompting, Proposer, trained_planner
+from osler.methods.omni.planners.single import GivenPlan, OriginalQuestion, Query2Doc, TermExtractor
 from osler.methods.omni.retriever import PlannedRetriever
-from osler.methods.omni.solver import FollowUp
+from osler.methods.omni.solver import FollowUp, Reader
 from osler.retrieve.names import names_in
 from osler.settings import OmniRagSettings, Settings
+
+
+@dataclass(frozen=True)
+class PlannerParts:
+    """What planners are built from."""
+
+    speaker: Speaker
+    """The planner's model."""
+    judge: Callable[[], Speaker]
+    """The judge's model, made for the planners that have one."""
+    terms: TermExtractor
+    offers: tuple[SourceDescription, ...]
+    found: PlannedRetriever
+    """Searches the sources, for planners that look at results."""
+    queries: int = MOST
+    """At most so many a source."""
+    rounds: int = ROUNDS
+    """Plans that reflexion and serts try."""
+
+
+def make_planner(name: PlannerName, parts: PlannerParts) -> SourcePlanner:
+    """The planner of this name."""
+    proposer = Proposer(parts.speaker, parts.offers, parts.queries)
+    match name:
+        case "original":
+            return OriginalQuestion(parts.terms, parts.offers)
+        case "query2doc":
+            return Query2Doc(parts.speaker, parts.terms, parts.offers)
+        case "prompting":
+            return Prompting(proposer)
+        case "reflexion":
+            return Reflexion(proposer, parts.found, DocumentJudge(parts.judge()), parts.rounds)
+        case "serts":
+            return SeRTS(proposer, parts.found, DocumentJudge(parts.judge()), parts.rounds)
+        case "trained":
+            speaker = parts.speaker
+            return trained_planner(
+                speaker.model,
+                parts.offers,
+                at_most=parts.queries,
+                seed=speaker.sampling.seed,
+            )
+        case _ as never:
+            assert_never(never)
 
 
 def planner_and_reader(
@@ -86,6 +132,5 @@ def source_planner(
         found,
         chosen.queries,
         chosen.rounds,
-        chosen.prompt,
     )
     return make_planner(planning_method(build.settings, chosen), made_of)

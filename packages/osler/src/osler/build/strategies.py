@@ -27,8 +27,8 @@ from osler.trace import Solver
 
 def build_rag(build: StrategyBuild, k: int) -> Solver:
     """One search, then the answer."""
-    from osler.methods.single_pass.episode import MethodDeps
-    from osler.methods.single_pass.retrieve_and_read import RetrieveAndRead
+    from osler.methods.episode import MethodDeps
+    from osler.methods.single_pass import RetrieveAndRead
 
     parts, found = build.parts, build.parts.retriever("rag", build.parts.sources)
     return RetrieveAndRead(
@@ -56,7 +56,7 @@ def build_solver(settings: Settings, parts: Parts, plan: SavedPlan | None = None
 
     Raises `BadConfig` for a plan where the strategy runs none.
     """
-    from osler.methods.single_pass.alone import ChainOfThought, Direct
+    from osler.methods.single_pass import ChainOfThought, Direct
 
     if plan is not None and not isinstance(settings.strategy, OmniRagSettings):
         raise BadConfig(

@@ -21,9 +21,8 @@ from osler.methods.tcrag.monitor import (
     Metric,
     make_monitor,
 )
-from osler.methods.tcrag.moves import AnyMove, GuidedMoves, LeanMoves, Moves
-from osler.methods.tcrag.observations import ObservationJudge
-from osler.methods.tcrag.steps import ActionReader
+from osler.methods.tcrag.moves import AnyMove, GuidedMoves, LeanMoves, Moves, ObservationJudge
+from osler.methods.tcrag.parts import ActionReader
 from osler.methods.tcrag.tools import Tool
 from osler.settings import (
     Settings,

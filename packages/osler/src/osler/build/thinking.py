@@ -12,21 +12,18 @@ from osler.build.strategy_build import StrategyBuild
 from osler.errors import BadConfig, MalformedOutput
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import TAU, GenerateThenAssess, NoBoundary
-from osler.methods.kag.dependencies import find_dependencies
 from osler.methods.kag.depth import Depth, DepthSolver, FormRetriever, RelationSelector
-from osler.methods.kag.dialogue import DialogueThinker
+from osler.methods.kag.dialogue import DialogueThinker, ReleasedTurns, TrainedTurns
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
 from osler.methods.kag.graph_route import GraphRoute
 from osler.methods.kag.hybrid import QueriesAsForms
-from osler.methods.kag.logical_forms import LogicalPlan
-from osler.methods.kag.notation import render_plan
-from osler.methods.kag.output import AnswerFinisher
+from osler.methods.kag.logical_forms import LogicalPlan, render_plan
+from osler.methods.kag.output import AnswerFinisher, QuestionQuotes, QuestionSearch
 from osler.methods.kag.parse import read_plan_tolerantly
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
-from osler.methods.kag.pool import QuestionQuotes, QuestionSearch
 from osler.methods.kag.solver import DECODING, Thinker
-from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
+from osler.methods.kag.variables import find_dependencies
 from osler.settings import KagThinkerSettings, Role, Settings
 from osler.sources.catalogue import GRAPH
 

@@ -22,6 +22,12 @@ from osler.methods.tcrag.tools import (
     KNOWLEDGE_ORGANIZE,
     MEDICAL_NER,
     SOURCES_OF,
+    EntitiesTool,
+    FilterTool,
+    HypothesisTool,
+    LineWriter,
+    OrganiseTool,
+    ReadEntitiesTool,
     SearchTool,
     Tool,
     registered_tools,
@@ -122,17 +128,15 @@ def _carried_tools(
 def _helper_tools(
     parts: Parts, gate: EvidenceGate, sampling: Sampling, longest: int
 ) -> Iterator[Tool]:
-    from osler.methods.tcrag import helpers
-
     planner, summariser = parts.models["planner"], parts.models["summariser"]
-    thinks = helpers.LineWriter(planner.model, sampling, planner.constrains, longest)
-    sums_up = helpers.LineWriter(
+    thinks = LineWriter(planner.model, sampling, planner.constrains, longest)
+    sums_up = LineWriter(
         summariser.model, sampling, summariser.constrains, longest, role="summariser"
     )
-    yield helpers.HypothesisTool(thinks, HYPOTHESIS_OUTPUT)
+    yield HypothesisTool(thinks, HYPOTHESIS_OUTPUT)
     if MEDICAL_NER in parts.carriers:
-        yield helpers.EntitiesTool(parts.retriever(MEDICAL_NER, (GRAPH,)))
+        yield EntitiesTool(parts.retriever(MEDICAL_NER, (GRAPH,)))
     else:
-        yield helpers.ReadEntitiesTool(thinks)
-    yield helpers.OrganiseTool(sums_up, KNOWLEDGE_ORGANIZE)
-    yield helpers.FilterTool(gate, FILTER)
+        yield ReadEntitiesTool(thinks)
+    yield OrganiseTool(sums_up, KNOWLEDGE_ORGANIZE)
+    yield FilterTool(gate, FILTER)

@@ -17,8 +17,7 @@ from osler.methods.kag.depth import Depth
 from osler.methods.kag.solver import Thinker
 from osler.methods.tcrag.monitor import Metric, make_monitor
 from osler.methods.tcrag.tools import Tool
-from osler.methods.unified.depth import MachineDepth, StateSignal
-from osler.methods.unified.search import FormTool, PlannedSearch, PlannedTool
+from osler.methods.unified import FormTool, MachineDepth, PlannedSearch, PlannedTool, StateSignal
 from osler.settings import (
     KagThinkerSettings,
     OmniRagSettings,

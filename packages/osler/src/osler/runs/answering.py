@@ -32,7 +32,7 @@ from osler.build.privacy import shared_cautions
 from osler.build.strategies import build_solver
 from osler.errors import BadConfig, BadRun, OslerError
 from osler.llm.recording.tape import Tape
-from osler.methods.single_pass.retrieve_and_read import fixed_plan
+from osler.methods.single_pass import fixed_plan
 from osler.runs.files import (
     EVENTS,
     TAPE,

@@ -19,8 +19,8 @@ from osler.errors import BadRun, StorageFailed, UnknownPassage
 from osler.kb.base import KnowledgeBase
 from osler.kb.store.durable import make_folders, move_folder
 from osler.llm.recording.tape import Tape
-from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.dossier import SavedPlan
+from osler.methods.omni.planners import SourceDescription
 from osler.settings import Role, Settings
 from osler.trace import Event, read_events, to_line
 from osler.types import Answer, DangerNotice, Passage, Question

@@ -181,9 +181,6 @@ class OmniRagSettings(PlannerFields):
     planner: Literal["auto", PlannerName] = "auto"
     """Who plans (Omni-RAG App. D.3); trained: the planner's model as it was trained (an adapter,
     say); auto: prompting, but original where the planner's model may not word medicine."""
-    prompt: Literal["full", "brief"] = "full"
-    """What a trained planner is asked, as its training records have it: full, the paper's (App.
-    E.7), or brief, the question and the names of the sources."""
     k: Whole = Field(default=10, ge=1, le=200)
     """Passages that one query finds (Omni-RAG §5.1.2)."""
     order: Literal["fused", "turns"] = "fused"

@@ -13,8 +13,7 @@ from osler.graph.items import Name, Relation, SemanticType
 from osler.graph.store import Graph
 from osler.methods.kag.graph_route import GraphRoute, GraphSets, answering
 from osler.methods.kag.graph_route.answering import MOST_RELATIONS
-from osler.methods.kag.graph_route.reading import QuestionReader
-from osler.methods.kag.graph_route.relations import read_vocabulary
+from osler.methods.kag.graph_route.reading import QuestionReader, read_vocabulary
 from osler.methods.kag.graph_route.sets import (
     Amount,
     Comparison,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from osler.errors import BadConfig
-from osler.methods.omni.planners.prompting import Form
 from osler.sources.catalogue import ALL_SOURCES
 from osler_lab.evaluate.descriptions import (
     described,
@@ -15,7 +14,6 @@ from osler_lab.evaluate.descriptions import (
     require_tasks,
 )
 from osler_lab.train.record import Kind
-from osler_lab.train.spo.pairs import Choice
 from osler_lab.train.spo.recipe import Learns, RecordRecipe
 
 
@@ -28,9 +26,6 @@ class AblationVariant:
     stages: tuple[Kind, ...] = ("sft", "dpo")
     """Stages of its training, in order; empty = not trained."""
     learns: Learns = "positive"
-    prompt: Form | None = None
-    choice: Choice | None = None
-    """`None` = as it was asked for."""
     ratio: float = 1.0
     without_tasks: tuple[str, ...] = ()
     """Data sets that it is not trained on, in all their splits."""
@@ -65,8 +60,6 @@ class AblationVariant:
         return replace(
             base,
             learns=self.learns,
-            form=self.prompt or base.form,
-            choice=self.choice or base.choice,
             ratio=self.ratio,
             # An ablation narrows what the user asked for, and never takes back an exclusion.
             without_tasks=(*base.without_tasks, *self.without_tasks),

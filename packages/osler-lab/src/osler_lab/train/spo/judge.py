@@ -1,21 +1,28 @@
 """Planning judging (Omni-RAG §4.2.2): verdicts on which queries support the gold answer.
 
-The judge reads the better half of what a query found (§5.1.2), in units of `units`: a query's
-documents together, as the paper does, or documents that several queries found once for all.
+The judge reads the better half of what a query found (§5.1.2), in units:
+
+| Unit | Shown at once | A query is positive when |
+|---|---|---|
+| set | what a query found, as in the paper | its set supports the answer |
+| list | up to ten documents, numbered | one of its documents does |
+
+Whatever the unit, nothing is judged twice. By list those documents come first that decide most
+queries, and a query that is positive needs no further one. At the end: the agreement of a judge
+with another, or with people (App. A.2, Table 9).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from math import exp
+from pathlib import Path
 from typing import Literal, Protocol
 
-from osler.errors import CapabilityMissing, OslerError
+from osler.errors import BadRun, OslerError
 from osler.extract import estimate_tokens
-from osler.llm.core.ask import score_all
-from osler.llm.core.base import Likelihood, Message
 from osler.llm.core.speaker import Speaker
 from osler.llm.reading.verdicts import (
     numbers_grammar,
@@ -26,18 +33,78 @@ from osler.llm.reading.verdicts import (
 from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.trace import Run
 from osler.types import Usage
+from osler_lab.evaluate.datasets.base import csv_records, required_cells, yes_or_no
 from osler_lab.evaluate.judging import ask_judge, unread_verdicts
-from osler_lab.train.spo.case import TrainingCase
-from osler_lab.train.spo.explore import ExploredCase, SearchedQuery
-from osler_lab.train.spo.units import (
-    LIST,
-    Said,
-    Unit,
-    better_half,
-    by_document,
-    by_list,
-    by_set,
-)
+from osler_lab.evaluate.metrics.several import Agreement, agreement
+from osler_lab.train.spo.explore import ExploredCase, SearchedQuery, TrainingCase
+
+Unit = Literal["set", "list"]
+LIST = 10
+"""Documents of a list."""
+
+Said = bool | None
+"""Whether it supports the gold answer; `None` = it cannot be told."""
+Decide = Callable[[tuple[str, ...]], Awaitable[Said]]
+"""Decides on these passages together."""
+DecideEach = Callable[[tuple[str, ...]], Awaitable[Sequence[Said]]]
+"""Decides on each of these passages, in order."""
+
+
+def better_half(found: Sequence[str]) -> tuple[str, ...]:
+    """The better half, rounded up: the latter is left out while judging (§5.1.2)."""
+    # §5.1.2 leaves out "the latter half"; of an odd number the middle one stays.
+    return tuple(found[: (len(found) + 1) // 2])
+
+
+async def by_set(queries: Sequence[SearchedQuery], decide: Decide) -> tuple[list[Said], int]:
+    """Judges each query by all it found; also returns how often the judge was asked."""
+    # By set, not by order: the verdict is about the documents together.
+    known: dict[frozenset[str], Said] = {}
+    for query in queries:
+        read = better_half(query.found)
+        if frozenset(read) not in known:
+            known[frozenset(read)] = await decide(read) if read else False
+    # An empty search is negative without a call.
+    asked = len(known) - (frozenset() in known)
+    return [known[frozenset(better_half(query.found))] for query in queries], asked
+
+
+async def by_list(
+    queries: Sequence[SearchedQuery], decide: DecideEach, size: int = LIST
+) -> tuple[list[Said], int]:
+    """Judges documents, `size` at a time, while they may still decide a query.
+
+    A query is positive when one of its documents is, negative when none is, and undecided
+    (`None`) when none is and one of them could not be read.
+    """
+    read = [better_half(query.found) for query in queries]
+    known: dict[str, Said] = {}
+    asked = 0
+    while True:
+        # A query with one supporting document is decided; its other documents need no call.
+        undecided = [found for found in read if not any(known.get(id) for id in found)]
+        shown = _most_telling(undecided, known, size)
+        if not shown:
+            return [_any_yes([known.get(id, False) for id in found]) for found in read], asked
+        known.update(zip(shown, await decide(shown), strict=True))
+        asked += 1
+
+
+def _most_telling(
+    read: Iterable[Sequence[str]], known: Mapping[str, Said], size: int
+) -> tuple[str, ...]:
+    """Documents that most undecided queries found; of equals those that stand highest."""
+    lists = list(read)
+    # Greedy set cover: each call decides as many queries as one list can.
+    counts = Counter(id for found in lists for id in found if id not in known)
+    place = {id: min(f.index(id) for f in lists if id in f) for id in counts}
+    return tuple(sorted(counts, key=lambda id: (-counts[id], place[id], id))[:size])
+
+
+def _any_yes(said: Sequence[Said]) -> Said:
+    if any(said):
+        return True
+    return None if None in said else False
 
 
 class GoldMissing(OslerError):
@@ -61,8 +128,6 @@ class QueryVerdict:
     wire: str
     positive: bool | None
     """`None` where the judge could not be read: then the query stands in no plan."""
-    score: float | None = None
-    """Quality where the judge scores it; comparable within one judge, higher is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +182,12 @@ class LLMJudge:
 
     async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
         if self.unit == "list":
-            judge_each = partial(self._judge_each, explored, run)
-            verdicts, asked = await by_list(explored.queries, judge_each)
+            said, asked = await by_list(explored.queries, partial(self._judge_each, explored, run))
         else:
-            walk = by_set if self.unit == "set" else by_document
-            verdicts, asked = await walk(
+            said, asked = await by_set(
                 explored.queries, partial(self._judge_together, explored, run)
             )
-        return verdicts_of(explored.queries, verdicts), asked
+        return verdicts_of(explored.queries, said), asked
 
     async def _judge_together(
         self, explored: ExploredCase, run: Run, read: tuple[str, ...]
@@ -154,58 +217,6 @@ class LLMJudge:
 def verdicts_of(queries: Sequence[SearchedQuery], said: Sequence[Said]) -> list[QueryVerdict]:
     pairs = zip(queries, said, strict=True)
     return [QueryVerdict(query.source, query.wire, positive) for query, positive in pairs]
-
-
-@dataclass(frozen=True)
-class LikelihoodJudge:
-    """The probability of one word, "yes" or "no", right after the prompt: no word is written.
-
-    Cheaper than `LLMJudge` by the whole reply; ours (docs/papers/omni-rag.md).
-    """
-
-    speaker: Speaker
-    unit: Literal["set", "document"] = "document"
-    least: float = 0.5
-    """Share of "yes" from which on the documents support the answer."""
-
-    @property
-    def name(self) -> str:
-        return f"likelihood {self.speaker.model.name} by {self.unit} from {self.least:g}"
-
-    async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
-        model = self.speaker.model
-        if not isinstance(model, Likelihood):
-            raise CapabilityMissing(
-                f"{model.name} gives no log-probabilities", fix="use --judge model"
-            )
-        shares: dict[tuple[str, ...], float] = {}
-
-        async def decide_set(read: tuple[str, ...]) -> bool:
-            prompt = judging_prompt(explored, read)
-            # The opened tag of the prompt's own form: the next word is then the verdict.
-            begun = [Message("user", prompt.text), Message("assistant", "<answer>")]
-            scored = await score_all(
-                model, begun, ("yes", "no"), run, role="judge", prompt=prompt.identity
-            )
-            yes, no = (exp(sum(token.logprob for token in one.tokens)) for one in scored)
-            # Normalised over the two words: mass on any other word says nothing either way.
-            shares[read] = yes / (yes + no) if yes + no else 0.5
-            return shares[read] >= self.least
-
-        walk = by_set if self.unit == "set" else by_document
-        said, asked = await walk(explored.queries, decide_set)
-        verdicts = [
-            replace(verdict, score=_best_share(shares, query.found))
-            for verdict, query in zip(
-                verdicts_of(explored.queries, said), explored.queries, strict=True
-            )
-        ]
-        return verdicts, asked
-
-
-def _best_share(shares: Mapping[tuple[str, ...], float], found: Sequence[str]) -> float:
-    """The highest share of what was read out of what was found; 0 where nothing was."""
-    return max((share for read, share in shares.items() if {*read} <= {*found}), default=0.0)
 
 
 def judging_prompt(explored: ExploredCase, read: Sequence[str]) -> RenderedPrompt:
@@ -255,8 +266,6 @@ def at_most(explored: ExploredCase, unit: Unit, count: Count = estimate_tokens) 
         # Queries that found the same documents, in whatever order, are judged once.
         return _sum_load(explored, {frozenset(found): found for found in read}.values(), count)
     every = list(dict.fromkeys(id for found in read for id in found))
-    if unit == "document":
-        return _sum_load(explored, [(id,) for id in every], count)
     lists = [every[start : start + LIST] for start in range(0, len(every), LIST)]
     return _sum_load(explored, lists, count, listing_prompt)
 
@@ -269,3 +278,35 @@ def _sum_load(
 ) -> JudgeLoad:
     prompts = [prompt(explored, read).text for read in groups if read]
     return JudgeLoad(len(prompts), sum(map(count, prompts)))
+
+
+Verdicts = dict[tuple[str, str, str], bool]
+"""Case, source and query → positive."""
+
+
+def read_verdicts(judged: Iterable[JudgedCase]) -> Verdicts:
+    """Collects the verdicts that could be read."""
+    return {
+        (one.key, verdict.source, verdict.wire): verdict.positive
+        for one in judged
+        for verdict in one.verdicts
+        if verdict.positive is not None
+    }
+
+
+def read_people(path: Path) -> Verdicts:
+    """Reads a CSV with case, source, query and verdict. Raises `MalformedSource`."""
+    verdicts: Verdicts = {}
+    for row in csv_records(path):
+        case, source, query, word = required_cells(path, row, "case", "source", "query", "verdict")
+        verdicts[case, source, query] = yes_or_no(path, row, word)
+    return verdicts
+
+
+def compare_judges(judge: Verdicts, reference: Verdicts) -> Agreement:
+    """Compares over what both judged. Raises `BadRun` where that is nothing."""
+    # Sorted: agreement does not depend on the order, but its failures are easier to read.
+    both = sorted(judge.keys() & reference.keys())
+    if not both:
+        raise BadRun("no query was judged by both", fix="they must judge the same exploration")
+    return agreement([judge[key] for key in both], [reference[key] for key in both])

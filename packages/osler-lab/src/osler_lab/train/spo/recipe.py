@@ -1,23 +1,78 @@
-"""Selection of the records that are written: the paper's training ablations as arguments."""
+"""Records of what was judged: positive and negative plans (Omni-RAG §4.2.3), and their selection.
+
+Of each source up to three queries that were judged one way, chosen at random; a source without
+any is left empty; a case without any in all sources has no such plan. A case makes an SFT sample
+when it has a positive plan, and a DPO triple when it has both. The paper's training ablations are
+arguments of the selection.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from osler.errors import OslerError
 from osler.llm.core.base import Message
-from osler.methods.omni.describe import SourceDescription
-from osler.methods.omni.plan import MOST, render_source_plan
-from osler.methods.omni.planners.prompting import Form, planner_messages
+from osler.methods.omni.plan import MOST, Query, SourcePlan, render_source_plan
+from osler.methods.omni.planners import SourceDescription
+from osler.methods.omni.planners.prompting import planner_messages
 from osler_lab.evaluate.datasets.splits import family_of, question_digest
 from osler_lab.train.record import DIGEST, DpoRecord, RecordSize, SftRecord, size_of
-from osler_lab.train.spo.case import TrainingCase
-from osler_lab.train.spo.judge import JudgedCase
-from osler_lab.train.spo.pairs import Choice, PlanPair, case_random, plan_pair
+from osler_lab.train.spo.explore import TrainingCase
+from osler_lab.train.spo.judge import JudgedCase, QueryVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPair:
+    """Plans P⁺ and P⁻ of one case; either may be empty, and is then no plan."""
+
+    positive: SourcePlan
+    negative: SourcePlan
+
+    @property
+    def whole(self) -> bool:
+        """Whether it trains DPO: "we only retain samples where both are available"."""
+        return bool(self.positive.queries and self.negative.queries)
+
+
+def plan_pair(
+    judged: JudgedCase,
+    rng: random.Random,
+    *,
+    sources: Sequence[str],
+    at_most: int = MOST,
+) -> PlanPair:
+    """The plans of one case over these sources; what was judged of others is left out.
+
+    Same verdicts and same chance, same pair.
+    """
+    # Positives are drawn before negatives, so P⁺ does not depend on whether P⁻ is wanted.
+    verdicts = [verdict for verdict in judged.verdicts if verdict.source in sources]
+    return PlanPair(*(_sample_plan(verdicts, way, rng, at_most) for way in (True, False)))
+
+
+def _sample_plan(
+    verdicts: Sequence[QueryVerdict], way: bool, rng: random.Random, at_most: int
+) -> SourcePlan:
+    by_source: dict[str, list[QueryVerdict]] = {}
+    for verdict in verdicts:
+        if verdict.positive is way:
+            by_source.setdefault(verdict.source, []).append(verdict)
+    chosen = [
+        v for group in by_source.values() for v in rng.sample(group, min(at_most, len(group)))
+    ]
+    return SourcePlan.of(Query.read_wire(verdict.source, verdict.wire) for verdict in chosen)
+
+
+def case_random(seed: int, key: str) -> random.Random:
+    """A case's own chance: it does not depend on which other cases there are."""
+    # Seeded by text: hash-based seeding would differ from process to process.
+    return random.Random(f"{seed}:{key}")
+
 
 Learns = Literal["positive", "negative"]
 
@@ -34,7 +89,6 @@ class RecordRecipe:
     """The sources of the prompt, in its order."""
     seed: int = 0
     at_most: int = MOST
-    choice: Choice = "random"
     learns: Learns = "positive"
     """Plan that SFT learns: the negative one is the row "+ SFT (P⁻)" of Table 10."""
     ratio: float = 1.0
@@ -43,8 +97,6 @@ class RecordRecipe:
     """Tasks that are left out (Fig. 4), a data set in all its splits."""
     without_sources: tuple[str, ...] = ()
     """Sources that stand neither in prompts nor in plans (Table 8)."""
-    form: Form = "full"
-    """Form of the prompt; the planner is asked in the same one (`strategy.prompt`)."""
     longest: int = 4096
     """Tokens of prompt and plan together, as they are estimated; longer ones are left out."""
 
@@ -71,12 +123,11 @@ class RecordRecipe:
             case_random(self.seed, judged.key),
             sources=self.names,
             at_most=self.at_most,
-            choice=self.choice,
         )
 
     def planner_prompt(self, case: TrainingCase) -> list[Message]:
         """Messages of the planner, to the letter as it will be asked (`omni.planners.trained`)."""
-        return planner_messages(case.question, self.offered, self.at_most, self.form)
+        return planner_messages(case.question, self.offered, self.at_most)
 
 
 @dataclass
@@ -220,8 +271,6 @@ def recipe_facts(
         "judge": judge,
         "sources": list(recipe.names),
         "queries a source, at most": recipe.at_most,
-        "prompt": recipe.form,
-        "choice": recipe.choice,
         "learns": recipe.learns,
         "ratio": recipe.ratio,
         "seed": recipe.seed,

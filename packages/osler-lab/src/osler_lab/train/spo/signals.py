@@ -13,15 +13,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from osler.methods.omni.reader import Reader
+from osler.methods.omni.solver import Reader
 from osler.trace import Run
 from osler.types import Answer, Hit, Passage, Relevance
 from osler_lab.evaluate.metrics.overlap import rouge_l
-from osler_lab.evaluate.metrics.retrieval import ndcg
-from osler_lab.train.spo.case import TrainingCase
-from osler_lab.train.spo.explore import ExploredCase, SearchedQuery
-from osler_lab.train.spo.judge import GoldMissing, JudgingSignal, QueryVerdict, require_gold
-from osler_lab.train.spo.units import better_half
+from osler_lab.train.spo.explore import ExploredCase, SearchedQuery, TrainingCase
+from osler_lab.train.spo.judge import (
+    GoldMissing,
+    JudgingSignal,
+    QueryVerdict,
+    better_half,
+    require_gold,
+)
 
 THRESHOLD = 2.3
 """RaFe's, on MedCPT's cross-encoder: "by trying on the development set" (App. D.3)."""
@@ -36,7 +39,7 @@ def document_of(passage: str) -> str:
 
 @dataclass(frozen=True)
 class GoldDocuments:
-    """Judges by the known ids of gold documents; the score is nDCG."""
+    """Judges by the known ids of gold documents."""
 
     name: str = "gold documents"
 
@@ -49,11 +52,8 @@ class GoldDocuments:
         return [self._judge_query(query, gold) for query in explored.queries], len(explored.queries)
 
     def _judge_query(self, query: SearchedQuery, gold: frozenset[str]) -> QueryVerdict:
-        # Chunks of one document count once, at the rank of the first.
-        ranked = list(dict.fromkeys(map(document_of, query.found)))
         hits = gold & set(map(document_of, better_half(query.found)))
-        score = ndcg(ranked, dict.fromkeys(gold, 1), len(query.found) or 1)
-        return QueryVerdict(query.source, query.wire, bool(hits), round(score, 4))
+        return QueryVerdict(query.source, query.wire, bool(hits))
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class CoverageSignal:
         gold = require_gold(explored.case)
         scored = await _score_documents(self.coverage, gold, explored)
         verdicts = [
-            QueryVerdict(query.source, query.wire, score >= self.least, round(score, 4))
+            QueryVerdict(query.source, query.wire, score >= self.least)
             for query in explored.queries
             for score in [max((scored[id] for id in better_half(query.found)), default=0.0)]
         ]
@@ -133,7 +133,7 @@ class ReaderGain:
                 known[frozenset(read)] = answer_quality(case, answer) - alone
         gains = [known.get(frozenset(better_half(query.found)), 0.0) for query in explored.queries]
         verdicts = [
-            QueryVerdict(query.source, query.wire, gain > 0, round(gain, 4))
+            QueryVerdict(query.source, query.wire, gain > 0)
             for query, gain in zip(explored.queries, gains, strict=True)
         ]
         return verdicts, len(known) + 1
@@ -176,5 +176,4 @@ class RerankSignal:
 
     def _judge_query(self, query: SearchedQuery, scored: dict[str, float]) -> QueryVerdict:
         scores: Sequence[float] = [scored[id] for id in better_half(query.found)]
-        best = max(scores, default=None)
-        return QueryVerdict(query.source, query.wire, best is not None and best > self.least, best)
+        return QueryVerdict(query.source, query.wire, any(s > self.least for s in scores))

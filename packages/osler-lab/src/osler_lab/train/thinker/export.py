@@ -16,8 +16,7 @@ from osler.types import Usage
 from osler_lab.train.card import size_category
 from osler_lab.train.record import CARD, DATA, write_records
 from osler_lab.train.thinker.dialogue import STAGES, Layout, Stage, call_messages, stage_messages
-from osler_lab.train.thinker.log import TeachingTry, kept_tries, read_tries
-from osler_lab.train.thinker.rounds import golds_of
+from osler_lab.train.thinker.rounds import TeachingTry, golds_of, kept_tries, read_tries
 
 
 @dataclass(frozen=True, slots=True)

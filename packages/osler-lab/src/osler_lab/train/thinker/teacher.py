@@ -1,4 +1,9 @@
-"""A teacher solves a question as KAG-Thinker does, and the run becomes a trajectory (App. 9)."""
+"""A teacher solves a question as KAG-Thinker does, and the run becomes a trajectory (App. 9).
+
+Labels of the knowledge boundary for medical data are of another kind (§5.1): sub-answers are long
+there, and the least probable token of a long answer tells little. So the student answers, and
+another model is called twice: is it correct, is it complete?
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,7 @@ from osler.answer.written import WrittenComposer
 from osler.errors import BadConfig, MalformedOutput
 from osler.llm.core.base import Completion
 from osler.llm.core.speaker import Speaker
+from osler.llm.reading.verdicts import read_verdict, verdict_grammar
 from osler.methods.kag.boundary import TAU, Boundary, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver, FormRetriever
 from osler.methods.kag.executors import Calculator, Deducer
@@ -19,13 +25,63 @@ from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer
 from osler.methods.kag.solver import Thinker
 from osler.prompts import render_prompt
-from osler.trace import Budget, Run
+from osler.trace import BoundaryChecked, Budget, Run
 from osler.types import Language, Question, Retriever
-from osler_lab.train.thinker.boundary import ConfirmedBoundary
-from osler_lab.train.thinker.dialogue import Stage
-from osler_lab.train.thinker.filters import find_fault, find_plan_fault
-from osler_lab.train.thinker.script import RecordedFocuser, Script, record_speaker
-from osler_lab.train.thinker.trajectory import SearchTurn, SolvedStep, Trajectory, trajectory_of
+from osler_lab.train.thinker.dialogue import Stage, find_fault, find_plan_fault
+from osler_lab.train.thinker.trajectory import (
+    RecordedFocuser,
+    Script,
+    SearchTurn,
+    SolvedStep,
+    Trajectory,
+    record_speaker,
+    trajectory_of,
+)
+
+
+@dataclass(frozen=True)
+class ConfirmedBoundary:
+    """A sub-problem is known where the student's answer is confirmed twice."""
+
+    student: GenerateThenAssess
+    confirmer: Speaker
+
+    async def assess(
+        self, n: int, question: str, language: Language, run: Run
+    ) -> BoundaryChecked | None:
+        """Assesses like `Boundary.assess`; the second call is made only if the first confirms."""
+        answer, confidence = await self.student.attempt_answer(question, language, run)
+        surely: bool | None = None
+        if answer:
+            # Without likelihood: the least probable token of a long answer tells nothing (§5.1).
+            asked = GenerateThenAssess(self.confirmer, likelihood=False)
+            surely = await asked.stands_by(question, answer, language, run)
+            surely = surely and await self._is_complete(question, answer, language, run)
+        verdict = BoundaryChecked(
+            n,
+            question,
+            answer,
+            known=bool(surely),
+            self_check=surely,
+            probability=confidence.value if confidence else None,
+            tau=self.student.tau,
+            exact=confidence.exact if confidence else True,
+        )
+        run.emit(verdict)
+        return verdict
+
+    async def _is_complete(self, question: str, answer: str, language: Language, run: Run) -> bool:
+        prompt = render_prompt("train/complete", language, question=question, answer=answer)
+        try:
+            return await self.confirmer.ask(
+                prompt,
+                lambda reply: read_verdict(reply.text),
+                run,
+                grammar=verdict_grammar(boxed=True, reason=self.confirmer.reasoning),
+            )
+        except MalformedOutput:  # who cannot say that it is complete does not confirm it
+            return False
+
 
 Knows = Literal["both", "twice", "none"]
 """The boundary of §3.2; of §5.1, confirmed twice; everything is looked up."""

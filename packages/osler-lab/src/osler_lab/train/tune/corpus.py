@@ -28,8 +28,13 @@ from osler.llm.transformers.hub import silence_transformers
 from osler.sources.formats.osler_jsonl import HEADER
 from osler.text import clean_text, split_words
 from osler_lab.jobs.runner import Progress
-from osler_lab.train.tune.encode import EncodedText
-from osler_lab.train.tune.pack import MixedWindows, PackedWindows, mix_windows, pack_windows
+from osler_lab.train.tune.encode import (
+    EncodedText,
+    MixedWindows,
+    PackedWindows,
+    mix_windows,
+    pack_windows,
+)
 
 PIECE = 20_000
 """Characters above which a text is cut."""

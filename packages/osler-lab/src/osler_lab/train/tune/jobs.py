@@ -39,20 +39,37 @@ from osler_lab.train.record import (
     read_samples,
 )
 from osler_lab.train.tune.card import write_card
-from osler_lab.train.tune.corpus import Corpus, PackedCorpus, pack_corpus, read_texts
-from osler_lab.train.tune.encode import ChatEncoder, EncodedPair, FittedRows, encode_all, fit_rows
-from osler_lab.train.tune.estimate import TrainingEstimate, estimate_training
-from osler_lab.train.tune.loop import ALL, TuningResult, train_model
-from osler_lab.train.tune.loss import perplexity
-from osler_lab.train.tune.model import matrix_products, prepare_model
-from osler_lab.train.tune.objective import (
+from osler_lab.train.tune.corpus import Corpus, PackedCorpus, SourceCount, pack_corpus, read_texts
+from osler_lab.train.tune.encode import ChatEncoder, FittedRows, encode_all, fit_rows
+from osler_lab.train.tune.loop import ALL, TuningResult, steps_of, train_model
+from osler_lab.train.tune.loss import (
     Objective,
     PreferenceGain,
     ReferencedPair,
     ReplyLikelihood,
+    perplexity,
     reference_logprobs,
 )
+from osler_lab.train.tune.model import count_parameters, matrix_products, prepare_model
 from osler_lab.train.tune.recipe import AloraSettings, TuningRecipe
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingEstimate:
+    """Sizes of a training, before it is begun."""
+
+    samples: int
+    long: int
+    """Samples left out for their length."""
+    tokens: int
+    """Tokens of all samples, counted once."""
+    longest: int
+    steps: int
+    parameters: int
+    trained: int
+    sources: tuple[SourceCount, ...] = ()
+    """Sources of a corpus for pre-training."""
+
 
 Kind: TypeAlias = Literal["sft", "dpo", "thinker", "pretrain"]
 RUN, RESULT, REFERENCE = "run.json", "result.json", "reference.json"
@@ -90,16 +107,19 @@ class TuningJob:
 
 
 def dry_run(job: TuningJob, progress: Progress | None = None) -> TrainingEstimate:
-    """Estimates sizes, steps, memory and time, with all data read. Nothing is written."""
+    """Counts samples, tokens, steps and parameters, with all data read. Nothing is written."""
     parts = _make_parts(job, progress)
-    rows = [
-        ReferencedPair(row, (0.0, 0.0)) if isinstance(row, EncodedPair) else row
-        for row in parts.rows
-    ]
-    estimate = estimate_training(
-        parts.pair, rows, parts.objective, job.recipe, long=len(parts.long), threads=job.threads
+    total, trained = count_parameters(parts.pair.model)
+    return TrainingEstimate(
+        samples=len(parts.rows),
+        long=len(parts.long),
+        tokens=sum(map(len, parts.rows)),
+        longest=max(map(len, parts.rows)),
+        steps=steps_of(len(parts.rows), job.recipe),
+        parameters=total,
+        trained=trained,
+        sources=parts.packed.counts if parts.packed else (),
     )
-    return replace(estimate, sources=parts.packed.counts) if parts.packed else estimate
 
 
 def run_tuning(job: TuningJob, progress: Progress | None = None) -> TuningResult:

@@ -4,13 +4,14 @@
 
 | Section | Module |
 |---|---|
-| §3.1.1 logical forms and their notation | `logical_forms`, `notation`, `grammar` |
-| §3.1.1 breadth decomposition | `planner`; `parse` and `reader` |
-| §3.1.1 dependencies of steps | `dependencies` |
-| §3.1.2 depth solving | `depth`; its boxed answers in `boxed` |
-| §3.2 knowledge boundary | `boundary`; tau is fitted by `calibration` |
+| §3.1.1 logical forms and their notation | `logical_forms`; read by `parse` and `reader` |
+| §3.1.1 breadth decomposition | `planner` |
+| §3.1.1 dependencies of steps, and what their variables stand for | `variables` |
+| §3.1.2 depth solving | `depth` |
+| §3.2 knowledge boundary, and tau fitted | `boundary` |
 | §3.3 focusing and reasoning | `focus` |
 | §3.4 Retrieval over a graph | `hybrid` |
-| §3.4 Math and Deduce | `executors`, with verified `formulas` and the `sandbox` |
+| §3.4 Math and Deduce | `executors`, with verified `formulas` |
 | §3.4 Output | `output` |
+| §4.3 all of it as one dialogue | `dialogue` |
 """

@@ -20,7 +20,7 @@ from osler.methods.kag.formulas import (
     NumberInput,
     evaluate_formula,
 )
-from osler.methods.kag.formulas.lexicon import input_words
+from osler.methods.kag.formulas.findings import input_words
 from osler.methods.kag.formulas.slots import SlotProblem, SlotReading, read_slots
 from osler.methods.kag.formulas.targets import asks_to_compute, find_target
 from osler.methods.kag.logical_forms import LogicalPlan, Math, Output, PlanStep, SubAnswer

@@ -11,11 +11,9 @@ from osler.llm.core.base import Completion
 from osler.llm.core.speaker import Speaker
 from osler.llm.reading.verdicts import numbers_grammar, read_numbers
 from osler.methods.kag.boundary import Boundary
-from osler.methods.kag.boxed import answer_or_text, boxed_grammar
 from osler.methods.kag.focus import Focuser
-from osler.methods.kag.grammar import search_grammar
 from osler.methods.kag.logical_forms import PlanStep, Retrieval, SubAnswer
-from osler.methods.kag.parse import read_search
+from osler.methods.kag.parse import answer_or_text, boxed_grammar, read_search, search_grammar
 from osler.prompts import render_prompt
 from osler.retrieve import LookupResult, look_up, rrf, tell_order
 from osler.retrieve.names import names_in

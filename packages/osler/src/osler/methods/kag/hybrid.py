@@ -27,8 +27,13 @@ from osler.graph.lookup import Lookup
 from osler.graph.name_vectors import FUZZY, NameVectors
 from osler.graph.store import Graph
 from osler.methods.kag.depth import FormRetriever
-from osler.methods.kag.logical_forms import Constraint, Retrieval, constraint_holds, same_text
-from osler.methods.kag.notation import render_form
+from osler.methods.kag.logical_forms import (
+    Constraint,
+    Retrieval,
+    constraint_holds,
+    render_form,
+    same_text,
+)
 from osler.methods.kag.reader import read_form
 from osler.retrieve import rank_hits, rrf, search_errors
 from osler.retrieve.graph import find_forms

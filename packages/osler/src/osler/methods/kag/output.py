@@ -1,18 +1,25 @@
-r"""The last answer: a draft for the composer, and an option for a number (KAG-Thinker §3.4)."""
+"""The last answer: a draft for the composer, and an option for a number (KAG-Thinker §3.4).
+
+The question's own search joins its hits to those of the steps: a plan may look for the wrong thing,
+and what one search of the question would have found is then still there to answer from.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from osler.answer import UNDECIDED, Composer, who_decided
 from osler.answer.abstention import read_draft
 from osler.llm.core.spans import answer_span, strip_types
 from osler.llm.core.speaker import Speaker
-from osler.methods.kag.logical_forms import SubAnswer
+from osler.methods.kag.logical_forms import LogicalPlan, SubAnswer
+from osler.methods.kag.planner import plan_event
 from osler.prompts import RenderedPrompt, render_prompt
-from osler.trace import Run
-from osler.types import Answer, Hit, Question, numbered
+from osler.retrieve import look_up
+from osler.trace import FormSolved, Run
+from osler.types import Answer, Halt, Hit, Question, Retriever, Solution, numbered
 
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
 _NOTE = {
@@ -88,3 +95,47 @@ def _unbox_answer(text: str) -> str:
     before = text[: text.rfind("\\boxed", 0, span[0])]
     before = before.rpartition("<answer>")[0] or before
     return f"{before.strip()}\n<answer>{inner}</answer>".strip()
+
+
+@dataclass(frozen=True)
+class QuestionSearch:
+    """Searches the question as it stands, as retrieve-and-read does."""
+
+    retriever: Retriever
+    sources: tuple[str, ...] = ()
+    k: int = 10
+
+    async def find_passages(self, question: Question, run: Run) -> list[Hit]:
+        """The best `k` hits; none where the sources are down. Raises `BudgetExceeded`."""
+        found = await look_up(self.retriever, question.text, run, k=self.k, sources=self.sources)
+        return list(found.hits)
+
+
+@dataclass(frozen=True)
+class QuestionQuotes:
+    """Answers from the question's own search, with no plan of steps: for models whose plans find
+    less than that."""
+
+    search: QuestionSearch
+    composer: Composer
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        """Raises `BudgetExceeded` where no search may be made."""
+        run.emit(plan_event(LogicalPlan.single_retrieval(question.text), "formula"))
+        hits = await self.search.find_passages(question, run)
+        answer = await self.composer.conclude(question, hits, "", run)
+        quoted = [] if answer.is_silent else [one.quote for one in answer.evidence]
+        ids = tuple(hit.passage.id for hit in hits)
+        run.emit(FormSolved(1, "done" if quoted else "failed", " ".join(quoted), passages=ids))
+        halt = Halt.NO_EVIDENCE if answer.is_silent else Halt.CONVERGED
+        decided = who_decided(self.composer, UNDECIDED)
+        return Solution(answer, halt, "searched as it stands", run.usage, decided)
+
+
+def merge_hits(*groups: Iterable[Hit]) -> tuple[Hit, ...]:
+    """The hits of all groups in order, each passage once."""
+    seen: dict[str, Hit] = {}
+    for group in groups:
+        for hit in group:
+            seen.setdefault(hit.passage.id, hit)
+    return tuple(seen.values())

@@ -9,11 +9,9 @@ from typing import Literal, Protocol
 from osler.errors import MalformedOutput
 from osler.llm.core.base import Message
 from osler.llm.core.speaker import Speaker, find_adapter
-from osler.methods.kag.dependencies import find_dependencies
-from osler.methods.kag.grammar import plan_grammar
-from osler.methods.kag.logical_forms import LogicalPlan
-from osler.methods.kag.notation import render_form
-from osler.methods.kag.parse import read_plan_tolerantly
+from osler.methods.kag.logical_forms import LogicalPlan, render_form
+from osler.methods.kag.parse import plan_grammar, read_plan_tolerantly
+from osler.methods.kag.variables import find_dependencies
 from osler.prompts import RenderedPrompt, render_prompt
 from osler.trace import FormNode, FormsPlanned, Run
 from osler.types import Language, Question

@@ -16,7 +16,6 @@ from osler.answer.written import WrittenComposer
 from osler.llm.core.base import LanguageModel, Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import GenerateThenAssess
-from osler.methods.kag.dependencies import Dependencies, find_dependencies
 from osler.methods.kag.depth import Depth, DepthSolver, RelationSelector
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
@@ -30,10 +29,9 @@ from osler.methods.kag.logical_forms import (
     Retrieval,
     SubAnswer,
 )
-from osler.methods.kag.output import AnswerFinisher, nearest_option
+from osler.methods.kag.output import AnswerFinisher, QuestionSearch, merge_hits, nearest_option
 from osler.methods.kag.planner import Decomposer, FormPlanner
-from osler.methods.kag.pool import QuestionSearch, merge_hits
-from osler.methods.kag.variables import Variables
+from osler.methods.kag.variables import Dependencies, Variables, find_dependencies
 from osler.trace import BudgetExceeded, FormSolved, Noted, Run
 from osler.trace.ordered import OrderedEvents, gather
 from osler.types import Halt, Hit, Question, Retriever, Solution

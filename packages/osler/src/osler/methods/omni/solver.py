@@ -1,6 +1,7 @@
 """Omni-RAG at run time: plan, search, read (§4.1, §5.1.2).
 
-Departures from the paper, with their reasons, stand in docs/papers/omni-rag.md.
+The reader is a frozen model that answers from what a plan found (App. E.10, E.11). Departures from
+the paper, with their reasons, stand in docs/papers/omni-rag.md.
 """
 
 from __future__ import annotations
@@ -9,22 +10,115 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from osler.answer import Composer
+from osler.answer.abstention import read_draft
+from osler.answer.option_reading import written_option
 from osler.answer.written import WrittenComposer
 from osler.errors import MalformedOutput
-from osler.llm.core.base import Completion, LanguageModel, Sampling
+from osler.llm.core.ask import ask_with_documents, complete, repair_messages
+from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import SourceDescription, source_variables
 from osler.methods.omni.dossier import left_out
 from osler.methods.omni.plan import MOST, PlanReading, Query, SourcePlan, expect_source_plan
-from osler.methods.omni.planners import Proposal, SourcePlanner
+from osler.methods.omni.planners import Proposal, SourceDescription, SourcePlanner, source_variables
 from osler.methods.omni.planners.prompting import Prompting, Proposer
-from osler.methods.omni.reader import Reader
 from osler.methods.omni.retriever import PlannedRetriever, missing_sources, order_results
-from osler.prompts import render_question_prompt
+from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.retrieve import LookupResult, tell_order
 from osler.retrieve.pooled import PooledOrder
 from osler.trace import BudgetExceeded, Noted, Run, SourcesPlanned
-from osler.types import Answer, Halt, Hit, Language, Question, Retriever, Solution, numbered
+from osler.types import (
+    Answer,
+    Halt,
+    Hit,
+    Language,
+    Question,
+    Retriever,
+    Solution,
+    citation_mark,
+    numbered,
+)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A reader independent of planners: any model may read the results of any plan."""
+
+    model: LanguageModel
+    composer: Composer
+    sampling: Sampling
+
+    async def read(
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        run: Run,
+        *,
+        alone: bool = False,
+        draft: str | None = None,
+    ) -> Answer:
+        """Answers from `hits`. `alone`: deliberately without documents, from the model's own
+        knowledge; `draft`: what the model has written already.
+
+        Without documents and not `alone`, no draft is asked for. Never raises `BudgetExceeded`.
+        """
+        if draft is None:
+            asks = self.composer.uses_draft and (hits or alone)
+            draft = await self._write_draft(question, hits, run) if asks else ""
+        return await self.composer.conclude(question, hits, read_draft(draft, run), run)
+
+    async def _write_draft(self, question: Question, hits: Sequence[Hit], run: Run) -> str:
+        found = [hit.passage for hit in hits]
+        documents = [
+            f"{citation_mark(n)} ({one.source}) {one.heading}: {one.text}"
+            for n, one in enumerate(found, 1)
+        ]
+        try:
+            return await ask_with_documents(
+                documents, lambda shown: self._draft_from(question, shown, run), run
+            )
+        except BudgetExceeded:
+            return ""
+
+    async def _draft_from(self, question: Question, documents: Sequence[str], run: Run) -> str:
+        if documents:
+            prompt = render_question_prompt("omni/read", question, documents=documents)
+        else:
+            prompt = render_question_prompt("omni/alone", question)
+        reply = await self._ask([Message("user", prompt.text)], prompt, run)
+        return await self._with_option(question, prompt, reply, run)
+
+    async def _with_option(
+        self, question: Question, prompt: RenderedPrompt, drafted: Completion, run: Run
+    ) -> str:
+        """The draft with an option that can be read: it is asked for once more where it has none,
+        as the released code does."""
+        draft = drafted.text
+        if not question.options or not draft.strip() or written_option(draft, question):
+            return draft
+        letters = ", ".join(question.letters)
+        wrong = f"expected <answer>X</answer> with one of {letters}, at the end"
+        asked = repair_messages([Message("user", prompt.text)], drafted, wrong, self.sampling)
+        try:
+            reply = await self._ask(asked, prompt, run, repaired=wrong)
+        except BudgetExceeded:
+            return draft
+        option = written_option(reply.text, question)
+        return f"{draft}\n<answer>{option}</answer>" if option else draft
+
+    async def _ask(
+        self, messages: list[Message], prompt: RenderedPrompt, run: Run, *, repaired: str = ""
+    ) -> Completion:
+        return await complete(
+            self.model,
+            messages,
+            self.sampling,
+            run,
+            role="reader",
+            prompt=prompt.identity,
+            repaired=repaired,
+        )
+
 
 _MISSING: dict[Language, str] = {
     "en": "Not searched: {sources}.",

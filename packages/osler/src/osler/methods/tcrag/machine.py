@@ -25,21 +25,19 @@ from osler.methods.tcrag.actions import (
     Thought,
     ToolUse,
 )
-from osler.methods.tcrag.conversation import (
-    Wording,
-    render_act_prompt,
-    stack_messages,
-)
 from osler.methods.tcrag.monitor import Draft, explain_halt
 from osler.methods.tcrag.moves import OfferedMoves, TriedMoves
-from osler.methods.tcrag.parts import MachineParts
-from osler.methods.tcrag.stack import LARGE, FrameKind, MemoryStack
-from osler.methods.tcrag.steps import (
+from osler.methods.tcrag.parts import (
+    MachineParts,
     MachineStep,
+    Wording,
     ask_conclusion,
     read_steps,
+    render_act_prompt,
+    stack_messages,
     write_summary,
 )
+from osler.methods.tcrag.stack import LARGE, FrameKind, MemoryStack
 from osler.methods.tcrag.tools import ToolCall, number_passages, try_tool
 from osler.trace import BudgetExceeded, Noted, Popped, Pushed, Run, StateValued
 from osler.types import Answer, Halt, Hit, Language, Question, Solution

@@ -1,20 +1,190 @@
-"""What TC-RAG's machine is made of, and the values that the paper gives."""
+"""What TC-RAG's machine is made of: steps, conversation, and the values that the paper gives.
+
+A step is one decision, read out of replies, or a summary. The conversation is the stack as a model
+is shown it: the prompt of App. 8.4 and a turn for each frame.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Self
+from itertools import takewhile
+from typing import Literal, Protocol, Self
 
 from osler.answer import Composer
+from osler.answer.abstention import read_draft
 from osler.answer.written import WrittenComposer
-from osler.llm.core.base import LanguageModel, Likelihood, Sampling
+from osler.errors import MalformedOutput
+from osler.llm.core.ask import complete
+from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling
+from osler.llm.core.spans import span_tokens
+from osler.llm.reading.actions import read_actions
 from osler.methods.tcrag import actions
-from osler.methods.tcrag.conversation import Template
-from osler.methods.tcrag.monitor import SIGMA, Metric, Monitor, make_monitor
-from osler.methods.tcrag.moves import AnyMove, Moves
-from osler.methods.tcrag.steps import ActionReader
-from osler.methods.tcrag.tools import ALL_RAG, SearchTool, Tool
-from osler.types import Retriever
+from osler.methods.tcrag.actions import Move, ParsedAction, move_of
+from osler.methods.tcrag.monitor import SIGMA, Draft, Metric, Monitor, make_monitor
+from osler.methods.tcrag.moves import AnyMove, Moves, OfferedMoves
+from osler.methods.tcrag.stack import FrameKind, MemoryStack
+from osler.methods.tcrag.tools import ALL_RAG, SearchTool, Tool, describe_tool
+from osler.prompts import RenderedPrompt, render_prompt
+from osler.trace import Run
+from osler.types import Language, Question, Retriever
+
+Template = Literal["line", "json"]
+"""How tools are described: a line each, or with their parameters as JSON (the released code)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What the prompt says besides the stack."""
+
+    argument: bool = True
+    """Whether the model writes the tool's query; else the question itself is asked."""
+    template: Template = "line"
+
+
+def render_act_prompt(
+    question: Question, tools: Sequence[Tool], moves: Moves, wording: Wording
+) -> RenderedPrompt:
+    language = question.language
+    described = [
+        {"name": tool.name, "description": _describe(tool.name, language, wording)}
+        for tool in tools
+    ]
+    return render_prompt(
+        "tcrag/act",
+        language,
+        tools=described,
+        names=", ".join(tool.name for tool in tools),
+        summary=Move.SUMMARY in moves.taught_moves,
+        backtrack=Move.BACKTRACK in moves.taught_moves,
+        input=wording.argument,
+        json=wording.template == "json",
+    )
+
+
+def _describe(name: str, language: Language, wording: Wording) -> str:
+    described = describe_tool(name, language)
+    if wording.template == "line":
+        return described
+    rendered = render_prompt("tcrag/tool", language, tool=name, description=described)
+    return rendered.text.strip()
+
+
+def stack_messages(prompt: RenderedPrompt, memory: MemoryStack) -> tuple[Message, ...]:
+    """The conversation is the stack in order: a push extends it, a pop shortens it.
+
+    So an engine with a prefix cache never reads a token twice.
+    """
+    said = [Message("system", prompt.text)]
+    for frame in memory.frames:
+        if frame.call:
+            said.append(Message("assistant", frame.call))
+        role: Literal["user", "assistant"] = (
+            "user" if frame.kind in (FrameKind.QUERY, FrameKind.OBSERVATION) else "assistant"
+        )
+        said.append(Message(role, f"{frame.kind}: {frame.text}"))
+    return tuple(_merge_turns(said))
+
+
+def _merge_turns(messages: Sequence[Message]) -> list[Message]:
+    """Merges neighbouring messages of one role, since chat templates expect alternating turns.
+
+    A last message of the assistant ends with a line break, so that the model begins a new action
+    instead of continuing the last one.
+    """
+    joined: list[Message] = []
+    for message in messages:
+        if joined and joined[-1].role == message.role:
+            last = joined.pop()
+            joined.append(Message(last.role, f"{last.content}\n{message.content}"))
+        else:
+            joined.append(message)
+    if joined[-1].role == "assistant":
+        joined[-1] = Message("assistant", joined[-1].content + "\n")
+    return joined
+
+
+class ActionReader(Protocol):
+    """Parser of a reply into its one action, or its several. Raises `MalformedOutput`."""
+
+    def __call__(
+        self, reply: str, *, tools: Collection[str]
+    ) -> ParsedAction | tuple[ParsedAction, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class MachineStep:
+    """One decision, with the data to value and trace it."""
+
+    i: int
+    parsed: ParsedAction
+    completion: Completion
+    context: tuple[Message, ...]
+    acted_on: bool = False
+    """Whether another action of the same reply comes after it."""
+
+    def monitored_draft(self) -> Draft:
+        """The action's own text and tokens: its tag does not count for the state value (§5.2)."""
+        start, end = self.parsed.start, self.parsed.end
+        tokens = span_tokens(self.completion.tokens, (start, end))
+        return Draft(self.completion.text[start:end], tokens, self.context)
+
+
+def read_steps(
+    read: ActionReader,
+    completion: Completion,
+    context: tuple[Message, ...],
+    offer: OfferedMoves,
+    first: int,
+) -> tuple[MachineStep, ...]:
+    """The steps of a reply, numbered from `first`, up to the first that is not offered.
+
+    Raises `MalformedOutput` without any.
+    """
+    found = read(completion.text, tools=offer.tools)
+    parsed = found if isinstance(found, tuple) else (found,)
+    allowed = [*takewhile(lambda one: move_of(one.action) in offer.moves, parsed)]
+    if not allowed:
+        expected = f"one of {', '.join(sorted(offer.moves))}"
+        raise MalformedOutput(completion.text, expected=expected)
+    return tuple(
+        MachineStep(first + n, one, completion, context, acted_on=n + 1 < len(allowed))
+        for n, one in enumerate(allowed)
+    )
+
+
+async def write_summary(
+    model: LanguageModel, memory: MemoryStack, sampling: Sampling, run: Run
+) -> str:
+    """A summary of the top of the memory by a model of its own."""
+    question = memory.question
+    prompt = render_prompt(
+        "tcrag/summarise", question.language, question=question.text, text=memory.top.text
+    )
+    asked = [Message("user", prompt.text)]
+    reply = await complete(model, asked, sampling, run, role="summariser", prompt=prompt.identity)
+    return " ".join(reply.text.split())
+
+
+async def ask_conclusion(
+    model: LanguageModel,
+    context: Sequence[Message],
+    sampling: Sampling,
+    run: Run,
+    *,
+    role: str,
+    language: Language,
+) -> str:
+    """The Conclusion of a run whose steps are spent; empty where the model writes none.
+
+    Raises `BudgetExceeded`.
+    """
+    prompt = render_prompt("tcrag/close", language)
+    turns = [*context, Message("user", prompt.text)]
+    reply = await complete(model, turns, sampling, run, role=role, prompt=prompt.identity)
+    found = read_actions(reply.text, ())
+    said = [one.text for one in found if one.kind in ("conclusion", "untagged")]
+    return read_draft(said[-1], run) if said else ""
 
 
 @dataclass(frozen=True)

@@ -22,15 +22,19 @@ from osler.methods.kag.formulas.base import (
     convert_number,
 )
 from osler.methods.kag.formulas.findings import (
+    InputWords,
+    Quantity,
     find_ages,
     find_finding,
     find_grades,
+    find_pressures,
+    find_quantities,
     find_sexes,
+    input_words,
+    label_pattern,
     read_choice,
     read_group,
 )
-from osler.methods.kag.formulas.lexicon import InputWords, input_words, label_pattern
-from osler.methods.kag.formulas.quantities import Quantity, find_pressures, find_quantities
 
 ProblemKind = Literal["missing", "contradictory", "unit", "range"]
 # Values of one input that differ by less than this share are the same measurement, rounded.

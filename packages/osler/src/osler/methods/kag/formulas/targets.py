@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from osler.methods.kag.formulas.base import Formula
-from osler.methods.kag.formulas.lexicon import input_words, label_pattern
+from osler.methods.kag.formulas.findings import input_words, label_pattern
 from osler.retrieve.words import content_terms
 
 # Words of titles that name no subject: "kidney function" is no discriminant function.

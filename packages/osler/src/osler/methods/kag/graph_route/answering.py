@@ -17,8 +17,7 @@ from osler.errors import BadCalculation
 from osler.graph.items import Edge
 from osler.graph.store import Graph
 from osler.methods.kag.graph_route.planning import GraphQuery, plan_queries, write_plan
-from osler.methods.kag.graph_route.reading import QuestionReader
-from osler.methods.kag.graph_route.relations import read_vocabulary
+from osler.methods.kag.graph_route.reading import QuestionReader, read_vocabulary
 from osler.methods.kag.graph_route.sets import (
     Amount,
     Comparison,
@@ -30,8 +29,7 @@ from osler.methods.kag.graph_route.sets import (
     Verdict,
     execute_plan,
 )
-from osler.methods.kag.logical_forms import Form, LogicalPlan, Retrieval
-from osler.methods.kag.notation import render_plan
+from osler.methods.kag.logical_forms import Form, LogicalPlan, Retrieval, render_plan
 from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import plan_event
 from osler.retrieve import look_up, rank_hits, search_errors

@@ -14,8 +14,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import nsmallest
 
-from osler.methods.kag.graph_route.reading import NamedStart, QuestionReading, RelationCue
-from osler.methods.kag.graph_route.relations import RelationKind, Vocabulary, read_vocabulary
+from osler.methods.kag.graph_route.reading import (
+    NamedStart,
+    QuestionReading,
+    RelationCue,
+    RelationKind,
+    Vocabulary,
+    read_vocabulary,
+)
 from osler.methods.kag.logical_forms import (
     Deduce,
     Form,

@@ -14,8 +14,7 @@ from typing import Protocol
 from osler.errors import BadCalculation
 from osler.graph.items import Edge
 from osler.graph.store import Graph
-from osler.methods.kag.dependencies import find_dependencies
-from osler.methods.kag.graph_route.relations import RelationKind, Vocabulary, read_vocabulary
+from osler.methods.kag.graph_route.reading import RelationKind, Vocabulary, read_vocabulary
 from osler.methods.kag.logical_forms import (
     Constraint,
     Deduce,
@@ -26,6 +25,7 @@ from osler.methods.kag.logical_forms import (
     SpoNode,
     constraint_holds,
 )
+from osler.methods.kag.variables import find_dependencies
 
 MOST_MEMBERS = 100_000
 """Members of a set; a larger one is refused, since nobody can check it."""

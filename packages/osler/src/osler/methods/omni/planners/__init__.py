@@ -1,16 +1,17 @@
-"""The planners of Omni-RAG: one method, one module (§5.2, App. D.3).
+"""The planners of Omni-RAG (§5.2, App. D.3), and the sources that they may query (App. E.1).
 
 | Module | Planner | Model calls |
 |---|---|---|
-| `fixed` | Original Question; a plan given by the user | one with a graph, else none; none |
-| `query2doc` | Query2Doc: a generated passage as the query | one per source |
-| `prompting` | Prompting: a model is asked for the plan | one |
-| `reflexion` | Reflexion: plan, search, feedback, plan again | two per round |
-| `serts` | SeRTS: a tree of plans per source | two per node |
-| `trained` | a model trained to plan (§4.2) | one |
+| `single` | Original Question; a plan given by the user | one with a graph, else none; none |
+| `single` | Query2Doc: a generated passage as the query | one per source |
+| `prompting` | Prompting: a model is asked for the plan; one trained to plan (§4.2) | one |
+| `feedback` | Reflexion: plan, search, feedback, plan again | two per round |
+| `feedback` | SeRTS: a tree of plans per source | two per node |
 
-`terms` extracts the terms of graph queries. Here are the interface of planners and what they share;
-their names in settings are `osler.methods.omni.plan.PlannerName`.
+Here are the interface of planners and what they share; their names in settings are
+`osler.methods.omni.plan.PlannerName`. Only available sources are described. The paper's five have
+its own wording, which planners trained on its records know; a user's own source is described by the
+titles it contains.
 """
 
 from __future__ import annotations
@@ -19,11 +20,50 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import DroppedQuery, Query, SourcePlan
 from osler.retrieve import LookupResult
+from osler.sources.catalogue import GRAPH, find_source
 from osler.trace import Noted, Run
-from osler.types import Question
+from osler.types import Language, Question
+
+# Characters of a title in a description.
+_LONGEST = 60
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDescription:
+    """A source that may be queried."""
+
+    name: str
+    titles: tuple[str, ...] = ()
+    """Titles of some of its documents, which describe a source unknown to the paper."""
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether its queries have the form `term , query`."""
+        return self.name == GRAPH
+
+    def describe_in(self, language: Language) -> str:
+        if known := find_source(self.name):
+            return known.description[language]
+        titles = [title[:_LONGEST] for title in self.titles]
+        if language == "zh":
+            named = f"，其中有：{'、'.join(titles)}" if titles else ""
+            return f"该接口提供用户自建资料集“{self.name}”{named}。"
+        quoted = ", ".join(f'"{title}"' for title in titles)
+        named = f", with documents such as {quoted}" if titles else ""
+        return f'The API provides access to the collection "{self.name}" of the user{named}.'
+
+
+def source_variables(
+    offers: tuple[SourceDescription, ...], language: Language
+) -> list[dict[str, object]]:
+    """The descriptions as prompt variables."""
+    return [
+        {"name": offer.name, "description": offer.describe_in(language), "graph": offer.is_graph}
+        for offer in offers
+    ]
+
 
 Origin = Literal["planner", "user", "fixed"]
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
 
 from osler.errors import MalformedOutput
 from osler.llm.core.base import LanguageModel, Message, Sampling
 from osler.llm.core.speaker import Speaker
-from osler.methods.omni.describe import SourceDescription, source_variables
 from osler.methods.omni.plan import (
     MOST,
     PlanReading,
@@ -18,15 +16,10 @@ from osler.methods.omni.plan import (
     render_source_plan,
     source_plan_grammar,
 )
-from osler.methods.omni.planners import Proposal, plan_fallback
+from osler.methods.omni.planners import Proposal, SourceDescription, plan_fallback, source_variables
 from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.trace import Run
 from osler.types import Question
-
-Form = Literal["full", "brief"]
-"""full: E.7, with the purpose of each source and the format; brief: the question and the sources'
-names, which suffice for a trained planner and take a quarter of the tokens."""
-FORMS: tuple[Form, ...] = get_args(Form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +36,9 @@ def plan_prompt(
     question: Question,
     offers: tuple[SourceDescription, ...],
     at_most: int = MOST,
-    form: Form = "full",
 ) -> RenderedPrompt:
-    """Prompt E.7 or its brief form, in planning as in training records."""
+    """Prompt E.7, in planning as in training records."""
     sources = source_variables(offers, question.language)
-    if form == "brief":
-        return render_question_prompt("omni/brief", question, sources=sources)
     return render_question_prompt("omni/plan", question, sources=sources, at_most=at_most)
 
 
@@ -59,7 +49,6 @@ class Proposer:
     speaker: Speaker
     offers: tuple[SourceDescription, ...]
     at_most: int = MOST
-    form: Form = "full"
 
     @property
     def source_names(self) -> tuple[str, ...]:
@@ -92,7 +81,7 @@ class Proposer:
 
     def _render_prompt(self, question: Question, tried: Sequence[PlanAttempt]) -> RenderedPrompt:
         if not tried:
-            return plan_prompt(question, self.offers, self.at_most, self.form)
+            return plan_prompt(question, self.offers, self.at_most)
         return render_question_prompt(
             "omni/improve",
             question,
@@ -134,25 +123,21 @@ def trained_planner(
     *,
     at_most: int = MOST,
     seed: int = 0,
-    form: Form = "full",
 ) -> Prompting:
     """A model trained to plan (§4.2), or another in its place: full weights, an adapter, a server.
 
     It is prompted as it was trained: the paper's record is a system line, the prompt E.7 and the
     plan, decoded greedily (App. D.4), and not constrained by a grammar.
-
-    `form`: the prompt's form, as in its training records.
     """
     speaker = Speaker(model, "planner", replace(SAMPLING, seed=seed), system=SYSTEM)
-    return Prompting(Proposer(speaker, offers, at_most, form))
+    return Prompting(Proposer(speaker, offers, at_most))
 
 
 def planner_messages(
     question: Question,
     offers: tuple[SourceDescription, ...],
     at_most: int = MOST,
-    form: Form = "full",
 ) -> list[Message]:
     """The messages before the plan, in training records and in `trained_planner` alike."""
-    prompt = plan_prompt(question, offers, at_most, form)
+    prompt = plan_prompt(question, offers, at_most)
     return [Message("system", SYSTEM), Message("user", prompt.text)]
