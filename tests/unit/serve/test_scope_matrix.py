@@ -162,6 +162,7 @@ DOORS: dict[str, Door] = {
         lambda cell: export(cell, f"/api/v1/runs/{cell.run}"), TEXT, owned=True
     ),
     "GET /api/v1/runs/{id}/studies": Door(get("/api/v1/runs/{run}/studies"), owned=True),
+    "GET /api/v1/runs/{id}/follow_ups": Door(get("/api/v1/runs/{run}/follow_ups"), owned=True),
     "POST /api/v1/threads": Door(begin_thread, QUESTION, owned=True),
     "GET /api/v1/threads": Door(get("/api/v1/threads"), QUESTION, owned=True),
     "GET /api/v1/conversations": Door(get("/api/v1/conversations?limit=100"), QUESTION, owned=True),

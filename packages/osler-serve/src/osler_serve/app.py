@@ -17,6 +17,7 @@ from fastapi.responses import Response
 from starlette.middleware import Middleware
 
 from osler import reports
+from osler.answer.export import usable_formats
 from osler.audit.entries import open_audit
 from osler.build.composers import may_write
 from osler.build.danger import load_rules
@@ -140,6 +141,7 @@ async def transparency(site: At, caller: Who) -> knowledge.Transparency:
         models={str(role): model for role, model in models.items()},
         encoder=held.encoder.identity,
         strategies=[kind for kind in STRATEGIES if caller.scope.allows_strategy(kind)],
+        exports=list(usable_formats()),
         strategy=settings.strategy.kind,
         snapshot=info.snapshot,
         sources=source_views(access, info),

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Annotated
 
@@ -15,17 +16,22 @@ from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from osler import reports
+from osler.answer.suggested import suggest_questions
+from osler.errors import UnknownPassage
 from osler.reports import conversations
 from osler.runs.threads import Thread, ThreadStore, UnknownThread
+from osler.sources.catalogue import EMR
+from osler.trace import Retrieved, from_line
+from osler.types import Passage
 from osler_serve import schemas
-from osler_serve.api import At, Who
+from osler_serve.api import At, RunId, Who
 from osler_serve.keys import Caller
 from osler_serve.ledger import LedgerEntry
 from osler_serve.problems import RefusedRequest
-from osler_serve.run_views import active_run, sees_run, walk_entries
+from osler_serve.run_views import active_run, load_run, sees_run, walk_entries
 from osler_serve.state import ServerState
 
-router = APIRouter(prefix="/api/v1/conversations", tags=["threads"], responses=schemas.PROBLEMS)
+router = APIRouter(prefix="/api/v1", tags=["threads"], responses=schemas.PROBLEMS)
 ConversationId = Annotated[
     str,
     Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Of a thread, or of a run."),
@@ -37,7 +43,7 @@ class TitleRequest(schemas.RequestModel):
     """Empty = the first question again."""
 
 
-@router.get("")
+@router.get("/conversations")
 async def list_conversations(
     site: At,
     caller: Who,
@@ -56,7 +62,7 @@ async def list_conversations(
     return conversations.ConversationList(conversations=shown, next=more)
 
 
-@router.put("/{id}", status_code=204)
+@router.put("/conversations/{id}", status_code=204)
 async def rename_conversation(
     id: ConversationId, asked: TitleRequest, site: At, caller: Who
 ) -> None:
@@ -66,7 +72,7 @@ async def rename_conversation(
     await asyncio.to_thread(store.write_title, id, asked.title.strip(), caller.workspace)
 
 
-@router.delete("/{id}", status_code=204)
+@router.delete("/conversations/{id}", status_code=204)
 async def delete_conversation(id: ConversationId, site: At, caller: Who) -> None:
     """Delete it with its runs; one that is not finished is stopped. The audit log stays."""
     runs = await asyncio.to_thread(_find_runs, site, caller, id)
@@ -78,6 +84,39 @@ async def delete_conversation(id: ConversationId, site: At, caller: Who) -> None
             await site.desk.cancel_run(live)
         await asyncio.to_thread(store.write_title, run, "", caller.workspace)
         await asyncio.to_thread(_delete_run, site, run)
+
+
+@router.get("/runs/{id}/follow_ups")
+async def list_follow_ups(id: RunId, site: At, caller: Who) -> conversations.FollowUpList:
+    """Questions to ask next, which name sections that the run found and does not cite."""
+    view = await load_run(site.desk, caller, id)
+    if view.question is None or view.solution is None:
+        return conversations.FollowUpList(questions=[])
+    found = await _open_passages(site, caller, view.lines)
+    cited = [one.passage for one in view.solution.answer.evidence]
+    return conversations.FollowUpList(questions=suggest_questions(view.question, found, cited))
+
+
+async def _open_passages(site: ServerState, caller: Caller, lines: Iterable[str]) -> list[Passage]:
+    """What a run's searches found, as far as the caller may open it; of no patient."""
+    events = [from_line(line) for line in lines if _RETRIEVED in line]
+    ids = [hit.passage for one in events if isinstance(one, Retrieved) for hit in one.hits]
+    kb = (await site.shelf.open_knowledge()).kb
+    access = caller.scope.narrow_settings(site.settings).access
+
+    def read_passages() -> Iterator[Passage]:
+        for id in islice(dict.fromkeys(ids), _MOST_READ):
+            document, _, _ = id.partition("#")
+            source = document.partition(":")[0]
+            if source != EMR and access.may_open(source, document):
+                with suppress(UnknownPassage):  # gone since, or not the knowledge base's
+                    yield kb.get(id)
+
+    return await asyncio.to_thread(lambda: [*read_passages()])
+
+
+_RETRIEVED = '"type":"retrieval.done"'
+_MOST_READ = 30
 
 
 def _delete_run(site: ServerState, id: str) -> None:

@@ -226,6 +226,9 @@ def _invalid_field(error: RequestValidationError) -> RefusedRequest:
     where = ".".join(place)
     if first["type"] in ("json_invalid", "value_error.jsondecode"):
         return RefusedRequest(400, "bad_json", "the body is not JSON")
+    if first["type"] in ("too_long", "string_too_long"):
+        said = f"{where} is too long: {first['ctx']['max_length']:,} characters or items at most"
+        return BadParameter(422, "too_long", said, where)
     message = f"{where}: {first['msg']}" if where else str(first["msg"])
     code = "unknown_field" if first["type"] == "extra_forbidden" else "invalid"
     return BadParameter(422, code, message, where)

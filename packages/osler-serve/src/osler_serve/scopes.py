@@ -43,6 +43,7 @@ ROUTE_VERBS: dict[tuple[str, str], Verb] = {
     ("GET", "/runs/{id}/report.html"): "runs",
     ("GET", f"{_API}/runs/{{id}}/export"): "runs",
     ("GET", f"{_API}/runs/{{id}}/studies"): "runs",
+    ("GET", f"{_API}/runs/{{id}}/follow_ups"): "runs",
     ("POST", f"{_API}/runs/{{id}}/feedback"): "runs",
     ("GET", f"{_API}/feedback"): "runs",
     ("GET", f"{_API}/conversations"): "runs",

@@ -149,6 +149,11 @@ class ApiOperations(ApiCalls):
         return ApiCall("DELETE", _path("threads", thread))
 
     @Operation
+    def list_follow_ups(self, run: str) -> ApiCall[conversations.FollowUpList]:
+        """Questions to ask next, about what a run found and does not cite."""
+        return ApiCall("GET", _path("runs", run, "follow_ups"))
+
+    @Operation
     def list_conversations(
         self, *, find: str = "", before: str = "", limit: int = 50
     ) -> ApiCall[conversations.ConversationList]:

@@ -59,6 +59,11 @@ class ConversationList(ResponseModel):
     """Give it as `before` to read on."""
 
 
+class FollowUpList(ResponseModel):
+    questions: list[str]
+    """To be asked as they are: each names a section that a search has found."""
+
+
 class TurnStarted(RunStarted):
     """A run that answers a turn."""
 

@@ -195,6 +195,8 @@ class Transparency(ResponseModel):
     models: dict[str, ModelView]
     encoder: str
     strategies: list[str]
+    exports: list[str]
+    """Formats of files that this installation can write."""
     strategy: str
     snapshot: str
     sources: list[SourceView]

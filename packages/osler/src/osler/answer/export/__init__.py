@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Literal, get_args
 
 from osler.answer.export import citations, fhir, office, texts
@@ -41,6 +42,8 @@ class FileKind:
     suffix: str
     media: str
     is_text: bool = True
+    needs: str = ""
+    """The package without which nothing is written; empty = none but Osler's own."""
 
 
 KINDS: dict[ExportFormat, FileKind] = {
@@ -51,8 +54,9 @@ KINDS: dict[ExportFormat, FileKind] = {
         ".docx",
         "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
         is_text=False,
+        needs="docx",
     ),
-    "pdf": FileKind(office.write_pdf, ".pdf", "application/pdf", is_text=False),
+    "pdf": FileKind(office.write_pdf, ".pdf", "application/pdf", is_text=False, needs="reportlab"),
     "ris": FileKind(citations.write_ris, ".ris", "application/x-research-info-systems"),
     "bibtex": FileKind(citations.write_bibtex, ".bib", "application/x-bibtex"),
     "csv": FileKind(citations.write_csv, ".csv", "text/csv; charset=utf-8"),
@@ -68,6 +72,13 @@ def write_export(answers: Sequence[ExportedAnswer], to: str) -> bytes:
     one that needs it.
     """
     return find_kind(to).write(answers)
+
+
+def usable_formats() -> tuple[ExportFormat, ...]:
+    """Those that this installation can write: some need the extra `export`."""
+    return tuple(
+        name for name, kind in KINDS.items() if not kind.needs or find_spec(kind.needs) is not None
+    )
 
 
 def find_kind(to: str) -> FileKind:
