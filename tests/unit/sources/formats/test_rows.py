@@ -48,6 +48,55 @@ def test_chinese_dialogues_are_read_in_either_encoding(encoding: str) -> None:
     assert (last.id, last.sections[0].text) == ("a-5", "少吃糖，\n多运动。")
 
 
+FORMULARY = (
+    "drug,max_daily,notes\n"
+    "Ibuprofen,1.2 g,avoid in renal impairment\n"
+    "Ramipril,10 mg,\n"
+    "Paracetamol,,\n"
+    "17,4 g,a number is no name\n"
+)
+
+
+def test_a_row_of_any_table_is_a_sentence_of_its_cells() -> None:
+    data = FORMULARY.encode()
+    first, second, *others = csv(data, "ward/our_formulary.csv")
+    assert CsvRows().matches("our_formulary.csv", data)
+    assert isinstance(first, Document)
+    assert (first.id, first.title, first.kind) == ("our_formulary-2", "Ibuprofen", "table")
+    assert first.sections == (
+        Section(
+            "drug: Ibuprofen; max daily: 1.2 g; notes: avoid in renal impairment",
+            ("our formulary",),
+        ),
+    )
+    assert isinstance(second, Document)
+    assert second.sections[0].text == "drug: Ramipril; max daily: 10 mg"
+    assert [getattr(one, "reason", "") for one in others] == ["no text", "no text"]
+
+
+def test_a_table_is_called_by_the_column_of_names() -> None:
+    (found,) = csv("编号,药品名称,最大剂量\n7,布洛芬,1.2 g\n".encode())
+    assert isinstance(found, Document)
+    assert (found.title, found.language) == ("布洛芬", "zh")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "subject_id,hadm_id,diagnosis",
+        "patient,drug,dose",
+        "姓名,诊断",
+        "query-id,corpus-id,score",
+        "0.1,0.7",
+        "drug,drug",
+        "drug",
+        "question,opa,opb",
+    ],
+)
+def test_tables_of_patients_or_tests_or_numbers_are_no_evidence(header: str) -> None:
+    assert not CsvRows().matches("a.csv", f"{header}\n1,2,3\n".encode())
+
+
 def test_a_question_is_a_heading_and_never_evidence() -> None:
     found = record_of(
         {"instruction": "What is gout?", "input": "", "output": "Urate."}, "a:1", "a-1"

@@ -1,4 +1,4 @@
-"""CSV and TSV with a header that names text, or questions and answers; UTF-8 or GB18030."""
+"""CSV and TSV with a header, of text, questions and answers, or any table; UTF-8 or GB18030."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from osler.sources.formats.reading import extension_of, id_of, lines_of, plain_head
-from osler.sources.formats.rows import is_corpus, record_of
+from osler.sources.formats.rows import is_corpus, is_table, row_reader
 from osler.sources.records import Drop, Record
 from osler.text import is_cjk
 
@@ -18,22 +18,21 @@ class CsvRows:
     name = "csv"
 
     def matches(self, name: str, head: bytes) -> bool:
-        return extension_of(name) in _DELIMITERS and is_corpus(read_header(name, head))
+        header = read_header(name, head) if extension_of(name) in _DELIMITERS else []
+        return is_corpus(header) or is_table(header)
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         """A document for each row, in constant memory; a row that cannot be parsed is a drop."""
         rows = _Rows(stream, name)
         names = next(rows, None)
         if isinstance(names, list):
-            base = id_of(name)
+            base, read = id_of(name), row_reader(names)
             for row in rows:
                 where = f"{name}:{rows.line}"
                 if isinstance(row, str):
                     yield Drop(where, row)
                 elif row:
-                    yield record_of(
-                        dict(zip(names, row, strict=False)), where, f"{base}-{rows.line}"
-                    )
+                    yield read(dict(zip(names, row, strict=False)), where, f"{base}-{rows.line}")
 
 
 def read_header(name: str, head: bytes) -> list[str]:

@@ -11,7 +11,7 @@ from osler.sources.formats.containers import Unreadable, require_package
 from osler.sources.formats.headings import sections_of
 from osler.sources.formats.noise import without_noise
 from osler.sources.formats.reading import id_of, on_disk
-from osler.sources.formats.rows import is_corpus, record_of, wanted_fields
+from osler.sources.formats.rows import is_corpus, is_table, row_reader, wanted_fields
 from osler.sources.formats.wikis import parse_heading
 from osler.sources.records import Document, Drop, Record
 
@@ -44,14 +44,16 @@ def _read_records(path: Path, name: str) -> Iterator[Record]:
     try:
         with ParquetFile(path) as file:
             names = file.schema_arrow.names
+        columns = wanted_fields(names) if is_corpus(names) else names
+        read = row_reader(names)
         # Repeated values stay one, until their row is read.
         with ParquetFile(
-            path, pre_buffer=False, buffer_size=2**16, read_dictionary=wanted_fields(names)
+            path, pre_buffer=False, buffer_size=2**16, read_dictionary=columns
         ) as file:
-            if not is_corpus(names):
+            if not (is_corpus(names) or is_table(names)):
                 yield Drop(name, "no column of text")
                 return
-            for batch in file.iter_batches(batch_size=_ROWS, columns=wanted_fields(names)):
+            for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
                 for at in range(batch.num_rows):
                     row = batch.slice(at, 1).to_pylist()[0]
                     left -= sum(len(value) for value in row.values() if isinstance(value, str))
@@ -59,7 +61,7 @@ def _read_records(path: Path, name: str) -> Iterator[Record]:
                         fix = "unpack it yourself if you trust it"
                         raise Unreadable(name, "decompression bomb", fix=fix)
                     number += 1
-                    record = record_of(row, f"{name}: row {number}", f"{base}-{number}")
+                    record = read(row, f"{name}: row {number}", f"{base}-{number}")
                     yield _with_headings(record) if isinstance(record, Document) else record
     except (ArrowException, OSError, ValueError) as error:
         raise MalformedSource(

@@ -2,12 +2,14 @@
 
 Fields are recognised by the names that corpora use. A question is a heading, never evidence:
 only the answer is quoted. Exam questions with their options and retrieval judgements
-are no corpus at all, and are recognised so that a test set never becomes evidence.
+are no corpus at all, and are recognised so that a test set never becomes evidence. Of any other
+table with a header, as a formulary, each row is a document: "drug: Ibuprofen; max daily: 1.2 g".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from osler.sources.formats.json_lines import text_in
@@ -40,6 +42,19 @@ _EXAM = frozenset(
     )
 ) | {"incorrect answer", "correct answer", "judgement", "relevance"}
 _LONGEST_HEADING = 300
+_KEY = _list_words(
+    "drug drug_name medicine medication generic generic_name ingredient test analyte name item 药品"
+    " 药名 药品名称 通用名 药物 检验项目 项目 项目名称 名称"
+)
+"""Columns by which a row of a table is called; else it is the first."""
+_OF_PATIENTS = frozenset(
+    _list_words(
+        "subject_id hadm_id stay_id icustay_id patient patient_id patientid patientunitstayid"
+        " person_id hospitalization_id encounter encounter_id mrn nhs_number ssn birthdate"
+        " date_of_birth dob 住院号 病历号 患者 患者姓名 病人 姓名 身份证号"
+    )
+)
+_IS_NAME = re.compile(r"[^\W\d]")
 
 
 def is_corpus(names: Iterable[str]) -> bool:
@@ -47,6 +62,48 @@ def is_corpus(names: Iterable[str]) -> bool:
     fields = set(map(_fold_name, names))
     has_text = bool(fields & {*_TEXT}) or bool(fields & {*_QUESTION} and fields & {*_ANSWER})
     return has_text and not fields & _EXAM
+
+
+def is_table(names: Iterable[str]) -> bool:
+    """Whether records with these fields are rows of a table that may be evidence: every column has
+    a name, and they are neither of patients nor to test with, nor answers without a question."""
+    listed = [_fold_name(name) for name in names]
+    fields = set(listed)
+    named = len(fields) == len(listed) > 1 and all(map(_IS_NAME.search, listed))
+    return (
+        named
+        and not fields & {*_EXAM, *_OF_PATIENTS, *_ANSWER}
+        and not all(map(_is_reference, listed))
+    )
+
+
+def _is_reference(name: str) -> bool:
+    return name.endswith("id") or name in {"score", "rank", "iteration", "label"}
+
+
+def row_reader(names: Iterable[str]) -> Callable[[Mapping[str, Any], str, str], Record]:
+    """What makes a document of a row with these fields: of its text, or of all its cells."""
+    return record_of if is_corpus(names) else table_row
+
+
+def table_row(row: Mapping[str, Any], where: str, identifier: str) -> Record:
+    """A row of a table as one sentence, every cell behind its column's name. `identifier` is the
+    table's name and the row's number."""
+    cells = {one_line(name.lstrip("\ufeff").replace("_", " ")): text_in(row, name) for name in row}
+    filled = {name: one_line(text) for name, text in cells.items() if text}
+    keys = [name for name in filled if name.casefold().replace(" ", "_") in _KEY]
+    key = next(iter(keys or filled), "")
+    if len(filled) < 2 or not _IS_NAME.search(filled[key]):
+        return Drop(where, "no text")
+    text = "; ".join(f"{name}: {cell}" for name, cell in filled.items())
+    table = one_line(identifier.rpartition("-")[0].replace("_", " "))
+    return Document(
+        id=make_slug(identifier),
+        title=filled[key],
+        sections=(Section(text, (table,) if table else ()),),
+        language=language_of(text),
+        kind="table",
+    )
 
 
 def is_exam(names: Iterable[str]) -> bool:
