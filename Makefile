@@ -139,8 +139,7 @@ scoreboard-small: $(VENV)/dev
 	@$(SCORED) download-models >/dev/null
 	@$(SCORED) kb build --sample >/dev/null
 	@$(SCORED) kb graph add --sample >/dev/null
-	$(SCORED) scoreboard run --plan small --log-dir $(HOME_DIR)/scoreboard/log
-	$(SCORED) scoreboard report $(HOME_DIR)/scoreboard/log --out $(HOME_DIR)/scoreboard --against benchmarks/scoreboard/small.csv
+	$(SCORED) scoreboard --plan small --log-dir $(HOME_DIR)/scoreboard/log --out $(HOME_DIR)/scoreboard --against benchmarks/scoreboard/small.csv
 
 ## Builds the page into the package (needs Node 20 or newer; installing Osler does not).
 page: $(VENV)/dev

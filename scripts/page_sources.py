@@ -34,7 +34,7 @@ def render_sources() -> str:
 
 
 def read_blocks(page: str) -> Iterator[dict[str, Any]]:
-    """The headings, paragraphs, tables and pictures of a page of `osler scoreboard report`."""
+    """The headings, paragraphs, tables and pictures of a page of `osler scoreboard`."""
     for block in re.split(r"\n\s*\n", page):
         text = block.strip()
         if text.startswith("|"):

@@ -46,9 +46,10 @@ def test_a_run_is_resumed_reported_compared_merged_and_looked_into(
     assert told["left_out"] == ["medqa-us: 1 of 4 rows were no samples: no 'options'"]
     assert "# Evaluation" in (tmp_path / "log" / "report.md").read_text(encoding="utf-8")
 
-    compared = json.loads(call("eval", "compare", "log", "--json").stdout)["compared"]
+    against = ("eval", "report", "--log-dir", "log", "--against", "log")
+    compared = json.loads(call(*against, "--json").stdout)["compared"]
     assert (compared[0]["first"], compared[0]["change"]["n"]) == ("direct", 3)
-    assert "accuracy" in call("eval", "compare", "log").stdout
+    assert "accuracy" in call(*against).stdout
 
     runs = sorted((tmp_path / "log" / "runs").iterdir())
     assert len(runs) == 2  # those of the first command, which kept tapes
@@ -56,7 +57,7 @@ def test_a_run_is_resumed_reported_compared_merged_and_looked_into(
     assert again.returncode == 0, again.stderr
     assert "all identical" in again.stdout
 
-    merged = call("eval", "merge", "log", "--into", "both", "--json")
+    merged = call("eval", "report", "--log-dir", "both", "--merge", "log", "--json")
     assert [cell["done"] for cell in json.loads(merged.stdout)["cells"]] == [3, 3]
 
     assert [run.name for run in sorted((tmp_path / "both" / "runs").iterdir())] == [
@@ -64,9 +65,10 @@ def test_a_run_is_resumed_reported_compared_merged_and_looked_into(
     ]
 
     id = compared[0]["better"][0]["id"] if compared[0]["better"] else _an_id(tmp_path / "log")
-    shown = call("eval", "show", id, "--log-dir", "both", "--strategy", "direct")
+    sample = ("eval", "report", "--log-dir", "both", "--sample", id)
+    shown = call(*sample, "--strategy", "direct")
     assert "gold" in shown.stdout
-    document = json.loads(call("eval", "show", id, "--log-dir", "both", "--json").stdout)
+    document = json.loads(call(*sample, "--json").stdout)
     assert len(document["samples"]) == 2
     assert document["samples"][0]["events"][0]["type"] == "run.started"
 

@@ -181,16 +181,17 @@ def test_people_s_ratings_are_a_table_of_methods_and_dimensions(osler: Any, fold
     head = "strategy,task,id,rater,relevance,completeness,proficiency,interpretability\n"
     rows = "direct,liveqa,q1,ann,2,1,3,-\nrag,liveqa,q1,ann,5,5,4,5\n"
     (folder / "people.csv").write_text(head + rows, encoding="utf-8")
-    page = osler("eval", "ratings", "people.csv")
+    page = osler("eval", "agree", "people.csv", "--raters")
     assert page.exit_code == 0, page.stderr
     lines = [" ".join(line.split()) for line in page.stdout.splitlines()]
     assert "direct liveqa 2 [2, 2] 1 [1, 1] 3 [3, 3] 1 1 1" in lines
     assert "rag liveqa 5 [5, 5] 5 [5, 5] 4 [4, 4] 1 1 1 5 [5, 5]" in lines
-    told = json.loads(osler("eval", "ratings", "people.csv", "--json").stdout)
+    told = json.loads(osler("eval", "agree", "people.csv", "--raters", "--json").stdout)
     assert told["cells"][1]["means"]["interpretability"]["value"] == 5
-    refused = osler("eval", "ratings", "people.csv", "--log-dir", ".")
+    refused = osler("eval", "agree", "people.csv", "--raters", "--log-dir", ".")
     assert refused.exit_code == 1
     assert "no answer of direct to q1 of liveqa" in refused.stderr
+    assert osler("eval", "agree", "people.csv").exit_code == 2, "of a judge without its log"
 
 
 def test_a_failed_sample_lowers_the_score_and_costs_nothing(folder: Path) -> None:

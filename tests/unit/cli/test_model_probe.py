@@ -155,7 +155,7 @@ async def test_a_scoreboard_is_run_with_the_model_that_is_named(osler: Any, fold
     (folder / "b.toml").write_text(
         'about = "one question"\ntasks = ["sample"]\nstrategies = ["direct"]\nlimit = 1\n'
     )
-    words = ("scoreboard", "run", "--plan", "b.toml", "--log-dir", "log")
+    words = ("scoreboard", "--plan", "b.toml", "--log-dir", "log")
     async with serve_manners(CompetentModel(), QWEN) as place:
         done = await call(osler, *words, "--model", place.url, "--name", MODEL)
     assert done.exit_code == 0, done.stderr

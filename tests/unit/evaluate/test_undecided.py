@@ -73,10 +73,11 @@ def test_a_comparison_with_them_is_refused_unless_it_is_asked_for(log: Path) -> 
 
 
 def test_the_command_line_refuses_and_allows_it(log: Path) -> None:
-    refused = CliRunner().invoke(app, ["eval", "compare", str(log)])
+    words = ["eval", "report", "--log-dir", str(log), "--against", str(log)]
+    refused = CliRunner().invoke(app, words)
     assert refused.exit_code != 0
     assert "--allow-undecided" in refused.output
-    allowed = CliRunner().invoke(app, ["eval", "compare", str(log), "--allow-undecided"])
+    allowed = CliRunner().invoke(app, [*words, "--allow-undecided"])
     assert allowed.exit_code == 0
     assert "react" in allowed.output
 

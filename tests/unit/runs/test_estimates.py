@@ -218,7 +218,7 @@ def test_many_questions_are_estimated_before_any_is_asked(
     tried = ["--tasks", "sample-open", "--strategies", "direct,cot", "--limit", "2"]
     words = {
         "ask": ["ask", "--file", "q.txt", "--strategy", "direct"],
-        "scoreboard": ["scoreboard", "run", "--plan", "b.toml", "--log-dir", "log"],
+        "scoreboard": ["scoreboard", "--plan", "b.toml", "--log-dir", "log"],
         "eval": ["eval", "run", *tried, "--log-dir", "log"],
     }[command]
     done = CliRunner().invoke(app, [*words, "--estimate", "--json"], catch_exceptions=False)

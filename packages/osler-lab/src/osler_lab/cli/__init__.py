@@ -3,21 +3,15 @@
 from osler.cli.lazy import Verb, list_under, make_verbs
 
 _EVAL = {
-    **make_verbs("osler_lab.cli.evaluate_results", "judge", "agree", "ratings"),
+    **make_verbs("osler_lab.cli.evaluate_results", "judge", "agree"),
     **make_verbs("osler_lab.cli.evaluate", "run", "tasks"),
-    **make_verbs("osler_lab.cli.evaluate_results", "report", "compare", "merge", "show"),
+    **make_verbs("osler_lab.cli.evaluate_results", "report"),
 }
 _TRAIN = {
-    **make_verbs("osler_lab.cli.train_make", "make", "agree"),
-    **make_verbs("osler_lab.cli.train_thinker", "thinker_data", "evaluate_data"),
     **make_verbs("osler_lab.cli.train", "explore", "judge"),
-    **make_verbs(
-        "osler_lab.cli.train_tune", "sft", "alora", "dpo", "thinker", "pretrain", "merge", "gguf"
-    ),
-}
-_EXPERTS = {
-    **make_verbs("osler_lab.cli.experts", "show", "export", "use", "off"),
-    "list": Verb(place="osler_lab.cli.experts:list_experts"),
+    **make_verbs("osler_lab.cli.train_make", "make"),
+    **make_verbs("osler_lab.cli.train_thinker", "thinker_data", "evaluate_data"),
+    **make_verbs("osler_lab.cli.train_tune", "tune", "export"),
 }
 VERBS = {
     **list_under(
@@ -25,8 +19,9 @@ VERBS = {
         {
             "eval": Verb("Compare strategies on data sets.", verbs=_EVAL),
             "scoreboard": Verb(
-                "Every strategy on the same questions, and the page of it.",
-                verbs=make_verbs("osler_lab.cli.scoreboard", "run", "report"),
+                "Run every strategy of a plan on the same questions; with --out, make the page of"
+                " the scores.",
+                "osler_lab.cli.scoreboard:scoreboard",
             ),
             "calibrate": Verb(
                 "Fit the least sureness of an answer, TC-RAG's sigma, or KAG-Thinker's tau.",
@@ -60,7 +55,11 @@ VERBS = {
         "Research",
         {
             "train": Verb("Make training data, and train models.", verbs=_TRAIN),
-            "experts": Verb("Small trained models that decide instead of a rule.", verbs=_EXPERTS),
+            "experts": Verb(
+                "List the small trained models that decide instead of a rule; show, use or write"
+                " one.",
+                "osler_lab.cli.experts:experts",
+            ),
         },
     ),
 }

@@ -1,8 +1,9 @@
-"""`osler eval report|compare|merge|show|judge|agree`: reading and judging log folders."""
+"""`osler eval report|judge|agree`: reading and judging log folders."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -63,46 +64,58 @@ def judge(
 
 def agree(
     here: JsonSession,
-    log_dir: Log,
     people: Annotated[
         Path,
         typer.Argument(
-            help="CSV: strategy, task, id, rater, and the four dimensions or verdict (yes, no)."
+            help="CSV: strategy, task, id, rater, and relevance, completeness, proficiency,"
+            " interpretability (1 to 5, or - where it does not apply) or verdict (yes, no)."
         ),
     ],
+    log_dir: Annotated[
+        Path | None,
+        typer.Option("--log-dir", help="Folder of the log that holds every answer in the file."),
+    ] = None,
+    raters: Annotated[
+        bool,
+        typer.Option(
+            "--raters",
+            help="Average the people's ratings (Omni-RAG Table 5), and how far raters agree.",
+        ),
+    ] = False,
 ) -> None:
     """Measure how far a judge agrees with people who judged the same answers."""
     from dataclasses import asdict
 
+    if raters:
+        from osler_lab.evaluate.metrics.rubric import read_ratings
+        from osler_lab.evaluate.ratings import require_logged, tabulate_ratings
+
+        read = read_ratings(people)
+        if log_dir is not None:
+            require_logged(log_dir, read)
+        here.show(asdict(tabulate_ratings(read)))
+        return
+    if log_dir is None:
+        raise typer.BadParameter("name the folder of the log", param_hint="--log-dir")
     from osler_lab.evaluate.agreement import compare_with_people
 
     here.show(asdict(compare_with_people(log_dir, people)))
 
 
-def ratings(
-    here: JsonSession,
-    people: Annotated[
-        Path,
-        typer.Argument(
-            help="CSV: strategy, task, id, rater, relevance, completeness, proficiency,"
-            " interpretability: 1 to 5, or - where it does not apply."
-        ),
-    ],
-    log_dir: Annotated[
-        Path | None,
-        typer.Option("--log-dir", help="Log folder that must hold every answer that was rated."),
-    ] = None,
-) -> None:
-    """Average people's ratings of long answers (Omni-RAG Table 5), and how far raters agree."""
-    from dataclasses import asdict
+@dataclass(frozen=True)
+class ShownSample:
+    """One sample of the log, in place of the report."""
 
-    from osler_lab.evaluate.metrics.rubric import read_ratings
-    from osler_lab.evaluate.ratings import require_logged, tabulate_ratings
-
-    read = read_ratings(people)
-    if log_dir is not None:
-        require_logged(log_dir, read)
-    here.show(asdict(tabulate_ratings(read)))
+    sample: Annotated[
+        str | None,
+        typer.Option(help="Show this sample: question, gold answer, answer, and film of its run."),
+    ] = None
+    strategy: Annotated[
+        str | None, typer.Option(help="With --sample: the strategy, where several tried it.")
+    ] = None
+    task: Annotated[
+        str | None, typer.Option(help="With --sample: the data set, where several have the id.")
+    ] = None
 
 
 def report(
@@ -112,10 +125,37 @@ def report(
     samples: Annotated[
         int, typer.Option(min=0, help="Samples shown of each strategy and data set.")
     ] = 20,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            help="Compare with this log on the same samples instead (change, paired test, changed"
+            " samples); with the log itself: its strategies with one another."
+        ),
+    ] = None,
+    merge: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Log folder to merge into --log-dir first; repeatable. They must agree on data,"
+            " seed and settings."
+        ),
+    ] = None,
     allow_undecided: AllowUndecided = False,
+    *,
+    shown: ShownSample,
 ) -> None:
-    """Write the report of a log folder as Markdown."""
+    """Write the report of a log folder as Markdown; or compare it, or show one of its samples."""
     from osler_lab.cli.evaluate_pages import report_document, report_page, write_page
+
+    if merge:
+        from osler_lab.evaluate.merge import merge_logs
+
+        merge_logs(merge, log_dir)
+    if shown.sample is not None:
+        _show_sample(here, log_dir, shown)
+        return
+    if against is not None:
+        _compare_logs(here, log_dir, against, samples, allow_undecided=allow_undecided)
+        return
     from osler_lab.evaluate.report import build_report, render_markdown
 
     figures = build_report(log_dir, shown=samples, allow_undecided=allow_undecided)
@@ -125,55 +165,20 @@ def report(
     here.print_line(f"written to {path}")
 
 
-def compare(
-    here: JsonSession,
-    first: Annotated[Path, typer.Argument(help="A log folder.")],
-    second: Annotated[
-        Path | None,
-        typer.Argument(
-            help="Another log folder; without it, the strategies of the first are compared."
-        ),
-    ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="Changed samples to list.")] = 10,
-    allow_undecided: AllowUndecided = False,
+def _compare_logs(
+    here: CliSession, first: Path, second: Path, limit: int, *, allow_undecided: bool
 ) -> None:
-    """Compare two logs on the same samples: change, paired test, changed samples."""
     from dataclasses import asdict
 
     from osler_lab.cli.evaluate_pages import compare_page
     from osler_lab.evaluate.compare import Undecided, compare_logs
 
     undecided: Undecided = "allow" if allow_undecided else "refuse"
-    compared = compare_logs(first, second or first, undecided=undecided)
+    compared = compare_logs(first, second, undecided=undecided)
     here.show({"compared": [asdict(one) for one in compared]}, compare_page(compared, limit))
 
 
-def merge(
-    here: CliSession,
-    logs: Annotated[list[Path], typer.Argument(help="Log folders.")],
-    into: Annotated[Path, typer.Option(help="The folder that will hold them all.")],
-) -> None:
-    """Merge several log folders. They must agree on data, seed and settings."""
-    from osler_lab.cli.evaluate_pages import summarise_log
-    from osler_lab.evaluate.merge import merge_logs
-
-    merge_logs(logs, into)
-    cells = summarise_log(into)
-    here.show({"log": str(into), "cells": cells})
-
-
-def show(
-    here: JsonSession,
-    sample: Annotated[str, typer.Argument(help="The sample's id.")],
-    log_dir: LogDir,
-    strategy: Annotated[
-        str | None, typer.Option(help="The strategy, where several tried the sample.")
-    ] = None,
-    task: Annotated[
-        str | None, typer.Option(help="The data set, where several have the id.")
-    ] = None,
-) -> None:
-    """Show one sample: question, gold answer, answer and the film of its run."""
+def _show_sample(here: CliSession, log_dir: Path, shown: ShownSample) -> None:
     from osler.errors import BadRun
     from osler_lab.cli.evaluate_pages import sample_document, sample_page
     from osler_lab.evaluate.log import read_records
@@ -181,12 +186,12 @@ def show(
     records = [
         record
         for record in read_records(log_dir)
-        if record.sample.id == sample
-        and strategy in (None, record.strategy)
-        and task in (None, record.sample.task)
+        if record.sample.id == shown.sample
+        and shown.strategy in (None, record.strategy)
+        and shown.task in (None, record.sample.task)
     ]
     if not records:
-        raise BadRun(f"no sample {sample!r} in {log_dir}", fix="the report lists their ids")
+        raise BadRun(f"no sample {shown.sample!r} in {log_dir}", fix="the report lists their ids")
     from rich.console import Group
 
     from osler.cli.tables import document_page

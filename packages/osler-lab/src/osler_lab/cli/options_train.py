@@ -101,7 +101,7 @@ JudgeOf = Annotated[
     str | None, typer.Option("--ablation", help='A judge of an ablation, as in "judges:rafe".')
 ]
 
-# Of make and agree
+# Of make
 
 JudgedFolder = Annotated[
     Path, typer.Option("--log-dir", help="Folder that was explored and judged.")
@@ -203,10 +203,15 @@ Layout = Annotated[
     ),
 ]
 
-# Of sft, dpo, thinker, pretrain, merge and gguf
+# Of tune and export
 
 TrainingData = Annotated[
-    Path, typer.Argument(help="Folder with data.jsonl, or the file, as `make sft` writes it.")
+    list[str],
+    typer.Argument(
+        metavar="DATA...",
+        help="Folder with data.jsonl, or the file, as `train make` writes it. For pretrain texts,"
+        " as [NAME=]FILE.txt|.md|.jsonl, a folder of such, or kb:SOURCE.",
+    ),
 ]
 Result = Annotated[
     Path, typer.Option("--out", "-o", help="Folder of the result and its checkpoints.")
@@ -214,11 +219,6 @@ Result = Annotated[
 Base = Annotated[
     str | None,
     typer.Option(help="Model folder, GGUF file or OWNER/MODEL@COMMIT; else the packaged one."),
-]
-GoOnFrom = Annotated[Path | None, typer.Option("--adapter", help="Go on from this adapter.")]
-OnlyLora = Annotated[bool, typer.Option("--lora", help="LoRA, not all weights.")]
-SkipLong = Annotated[
-    bool, typer.Option("--skip-long", help="Leave longer samples out, instead of refusing them.")
 ]
 
 

@@ -101,13 +101,21 @@ def judge(
     unit: Unit = "list",
     least: Least = None,
     ablation: JudgeOf = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Compare the verdicts (Omni-RAG Table 9) with those of another judge, by the"
+            " beginning of its name, or with people's: CSV of case, source, query, verdict."
+        ),
+    ] = None,
     *,
     workers: WorkerOptions,
     dry_run: DryRun = False,
 ) -> None:
     """Judge which queries found support for the gold answer (Omni-RAG §4.2.2).
 
-    Several judges may judge one folder. Exit code 6: some questions failed.
+    What was judged is not judged again. Several judges may judge one folder. Exit code 6: some
+    questions failed.
     """
     from osler.cli.session import parse_flags
     from osler_lab.build import training
@@ -127,10 +135,29 @@ def judge(
     name = _run_work(here, work, workers)
     from osler_lab.train.spo.job import judged_in
 
-    summary = judged_summary(name, judged_in(log_dir, name))
+    judged = judged_in(log_dir, name)
+    summary = judged_summary(name, judged)
+    if against is not None:
+        summary["agreement"] = _compare_verdicts(log_dir, judged, against)
     here.show({"log": str(log_dir), **summary})
     here.print_line(f"next: osler train make sft --log-dir {log_dir} --out FOLDER")
     _exit_if_partial(summary)
+
+
+def _compare_verdicts(
+    folder: Path, judged: JobStage[JudgedCase], against: str
+) -> dict[str, object]:
+    from dataclasses import asdict
+
+    from osler_lab.train.spo.job import chosen_judge
+    from osler_lab.train.spo.judge import compare_judges, read_people, read_verdicts
+
+    if Path(against).is_file():
+        true = read_people(Path(against))
+    else:
+        against, other = chosen_judge(folder, against)
+        true = read_verdicts(other.results())
+    return {"reference": against, **asdict(compare_judges(read_verdicts(judged.results()), true))}
 
 
 def _run_work(here: CliSession, work: TrainingWork, workers: WorkerOptions) -> str:

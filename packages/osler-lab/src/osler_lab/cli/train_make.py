@@ -1,8 +1,8 @@
-"""`osler train make|agree`: records of what was judged."""
+"""`osler train make`: records of what was judged."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -116,7 +116,7 @@ def _make_records(
         write_card(out)
     here.show({"out": str(out), "judge": name, **document})
     if not dry_run:
-        here.print_line(f"written to {out}; next: osler train {kind} {out}")
+        here.print_line(f"written to {out}; next: osler train tune {kind} {out}")
 
 
 def _record_document(made: Any) -> dict[str, Any]:
@@ -131,34 +131,3 @@ def _record_document(made: Any) -> dict[str, Any]:
         "reply_tokens": size.reply,
         "longest": size.longest,
     }
-
-
-def agree(
-    here: CliSession,
-    log_dir: JudgedFolder,
-    judged_by: JudgedBy = "",
-    reference: Annotated[
-        str, typer.Option(help="The reference judge, by the beginning of its name.")
-    ] = "",
-    people: Annotated[
-        Path | None,
-        typer.Option(
-            help="People's verdicts instead: CSV with case, source, query, verdict (yes or no)."
-        ),
-    ] = None,
-) -> None:
-    """Compare one judge's verdicts with another's, or with people's (Omni-RAG Table 9)."""
-    from osler.errors import BadConfig
-    from osler_lab.train.spo import judge as comparing
-    from osler_lab.train.spo.job import chosen_judge
-
-    if bool(reference) == (people is not None):
-        raise BadConfig("give either --reference or --people")
-    name, stage = chosen_judge(log_dir, judged_by)
-    if people is not None:
-        against, true = str(people), comparing.read_people(people)
-    else:
-        against, other = chosen_judge(log_dir, reference)
-        true = comparing.read_verdicts(other.results())
-    agreement = asdict(comparing.compare_judges(comparing.read_verdicts(stage.results()), true))
-    here.show({"judge": name, "reference": against, **agreement})

@@ -1,4 +1,4 @@
-"""`osler train sft|alora|dpo|thinker|pretrain|merge|gguf`: weights that change (extra `train`)."""
+"""`osler train tune|export`: weights that change (extra `train`)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,7 @@ import typer
 
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
-from osler_lab.cli.options_train import (
-    Base,
-    GoOnFrom,
-    OnlyLora,
-    Result,
-    SkipLong,
-    TrainingData,
-    TuningOptions,
-)
+from osler_lab.cli.options_train import Base, Result, TrainingData, TuningOptions
 
 if TYPE_CHECKING:
     from osler_lab.train.tune.corpus import Corpus
@@ -26,113 +18,100 @@ if TYPE_CHECKING:
     from osler_lab.train.tune.recipe import TuningRecipe
 
 
-def sft(
+def tune(
     here: CliSession,
-    data: TrainingData,
-    out: Result,
-    adapter: GoOnFrom = None,
-    full: Annotated[bool, typer.Option("--full", help="All weights, not LoRA.")] = False,
-    skip_long: SkipLong = False,
-    *,
-    options: TuningOptions,
-) -> None:
-    """Tune a model on replies (Omni-RAG Eq. 2), by LoRA. A stopped training resumes."""
-    from osler_lab.train.tune.recipe import OMNI_SFT
-
-    start = replace(OMNI_SFT, lora=None) if full else OMNI_SFT
-    _run_tuning(here, "sft", data, out, start, options, adapter=adapter, skip_long=skip_long)
-
-
-def alora(
-    here: CliSession,
-    data: TrainingData,
-    out: Result,
-    prompt: Annotated[
-        str, typer.Option(help='Name of the prompts that it learns to answer: "omni/plan".')
+    way: Annotated[
+        Literal["sft", "alora", "dpo", "thinker", "pretrain"],
+        typer.Argument(
+            help="sft: replies, by LoRA (Omni-RAG Eq. 2); alora: a role adapter on replies, which"
+            " leaves all before its invocation as it is; dpo: which of two replies is better, by"
+            " LoRA (Eq. 3-4); thinker: all turns of dialogues, all weights (KAG-Thinker App. 11);"
+            " pretrain: every next token of a mixed corpus, all weights (TC-RAG App. 8.3)."
+        ),
     ],
-    invocation: Annotated[
-        str, typer.Option(help="What it waits for, from a special token on.")
-    ] = "<|im_end|>plan\n",
-    skip_long: SkipLong = False,
-    *,
-    options: TuningOptions,
-) -> None:
-    """Tune a role adapter on replies: an aLoRA, which leaves all before its invocation as it is."""
-    from osler_lab.train.tune.recipe import OMNI_SFT, AloraSettings
-
-    start = replace(OMNI_SFT, lora=AloraSettings(prompt=prompt, invocation=invocation))
-    _run_tuning(here, "sft", data, out, start, options, skip_long=skip_long)
-
-
-def dpo(
-    here: CliSession,
     data: TrainingData,
     out: Result,
     adapter: Annotated[
         Path | None,
-        typer.Option(help="The SFT adapter: it is trained on, and it is the reference."),
+        typer.Option(help="Go on from this adapter; for dpo it is the reference, too."),
     ] = None,
-    beta: Annotated[float | None, typer.Option(help="Beta of Eq. 4; 0.1 by default.")] = None,
-    skip_long: SkipLong = False,
-    *,
-    options: TuningOptions,
-) -> None:
-    """Teach a model which of two replies is better (Omni-RAG, Eq. 3-4), by LoRA."""
-    from osler_lab.train.tune.recipe import OMNI_DPO
-
-    start = OMNI_DPO.with_changes(beta=beta)
-    _run_tuning(here, "dpo", data, out, start, options, adapter=adapter, skip_long=skip_long)
-
-
-def thinker(
-    here: CliSession,
-    data: TrainingData,
-    out: Result,
-    adapter: GoOnFrom = None,
-    lora: OnlyLora = False,
-    skip_long: SkipLong = False,
-    *,
-    options: TuningOptions,
-) -> None:
-    """Teach a model all its turns of dialogues (KAG-Thinker, App. 11), all weights."""
-    from osler_lab.train.tune.recipe import THINKER, LoraSettings
-
-    start = (
-        THINKER.with_changes(lora=LoraSettings(), recompute=False) if lora or adapter else THINKER
-    )
-    _run_tuning(here, "thinker", data, out, start, options, adapter=adapter, skip_long=skip_long)
-
-
-def pretrain(
-    here: CliSession,
-    corpus: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="[NAME=]WHERE...",
-            help="Texts: FILE.txt|.md|.jsonl, a folder of such, or kb:SOURCE.",
-        ),
-    ],
-    out: Result,
+    lora: Annotated[
+        bool | None, typer.Option("--lora/--full", help="LoRA or all weights, whatever is usual.")
+    ] = None,
+    skip_long: Annotated[
+        bool,
+        typer.Option("--skip-long", help="Leave longer samples out, instead of refusing them."),
+    ] = False,
+    beta: Annotated[float | None, typer.Option(help="dpo: beta of Eq. 4; 0.1 by default.")] = None,
+    prompt: Annotated[
+        str | None,
+        typer.Option(help='alora: name of the prompts that it learns to answer: "omni/plan".'),
+    ] = None,
+    invocation: Annotated[
+        str, typer.Option(help="alora: what it waits for, from a special token on.")
+    ] = "<|im_end|>plan\n",
     weight: Annotated[
         list[str] | None,
-        typer.Option(help="NAME=N: the source's share of what is read; without any, its size."),
+        typer.Option(help="pretrain: NAME=N, the source's share of what is read; else its size."),
     ] = None,
     held_out: Annotated[
         float | None,
-        typer.Option(
-            "--held-out", help="Share of the texts held out to measure perplexity; 0.02 by default."
-        ),
+        typer.Option(help="pretrain: share of the texts held out to measure perplexity, 0.02."),
     ] = None,
-    lora: OnlyLora = False,
     *,
     options: TuningOptions,
 ) -> None:
-    """Continue pre-training on a mixed corpus (TC-RAG App. 8.3): every next token, all weights."""
-    from osler_lab.train.tune.recipe import PRETRAIN, LoraSettings
+    """Tune a model on training data. A stopped training resumes."""
+    _refuse_others(way, {"alora": prompt, "dpo": beta, "pretrain": weight or held_out})
+    if (adapter and way in ("alora", "pretrain")) or (lora is False and way in ("alora", "dpo")):
+        raise typer.BadParameter(f"{way} takes no {'--adapter' if adapter else '--full'}")
+    start = _start_recipe(way, lora, adapter, beta, prompt, invocation)
+    if way == "pretrain":
+        read: Path | Corpus = _read_corpus(here, data, weight or [], held_out)
+    elif len(data) == 1:
+        read = Path(data[0])
+    else:
+        raise typer.BadParameter("name one folder, or one file")
+    kind: Kind = "sft" if way == "alora" else way
+    _run_tuning(here, kind, read, out, start, options, adapter=adapter, skip_long=skip_long)
 
-    start = PRETRAIN.with_changes(lora=LoraSettings()) if lora else PRETRAIN
-    texts = _read_corpus(here, corpus, weight or [], held_out)
-    _run_tuning(here, "pretrain", texts, out, start, options)
+
+def _refuse_others(way: str, own: dict[str, object]) -> None:
+    """Raises a usage error for an option that belongs to another way."""
+    for name, value in own.items():
+        if value is not None and name != way:
+            raise typer.BadParameter(f"an option of {name} is given with {way}")
+
+
+def _start_recipe(
+    way: str,
+    lora: bool | None,
+    adapter: Path | None,
+    beta: float | None,
+    prompt: str | None,
+    invocation: str,
+) -> TuningRecipe:
+    """The paper's values for a way, with LoRA or without."""
+    from osler_lab.train.tune import recipe
+
+    if way == "alora":
+        if prompt is None:
+            raise typer.BadParameter("alora wants the name of its prompts", param_hint="--prompt")
+        waits = recipe.AloraSettings(prompt=prompt, invocation=invocation)
+        return replace(recipe.OMNI_SFT, lora=waits)
+    start = {
+        "sft": recipe.OMNI_SFT,
+        "dpo": recipe.OMNI_DPO.with_changes(beta=beta),
+        "thinker": recipe.THINKER,
+        "pretrain": recipe.PRETRAIN,
+    }[way]
+    if lora is False:
+        return replace(start, lora=None)
+    if start.lora is None and (lora or adapter):
+        # What is trained is small then: nothing need be computed twice.
+        start = replace(start, lora=recipe.LoraSettings())
+        return replace(start, recompute=False) if way == "thinker" else start
+    return start
 
 
 def _read_corpus(
@@ -245,25 +224,21 @@ def _run_tuning(
     here.print_line(f"written to {job.folder}")
 
 
-def merge(
+def export(
     here: CliSession,
-    adapter: Annotated[Path, typer.Argument(help="Folder of the adapter.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the merged model.")],
-    base: Base = None,
-) -> None:
-    """Make one model of an adapter and its base, for transformers and vLLM."""
-    from osler_lab.train.tune import export
-
-    weights, _ = _base_weights(base)
-    _show_written(here, export.merge_adapter(weights, adapter, out))
-
-
-def gguf(
-    here: CliSession,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            help="FILE.gguf for the embedded engine; else a folder for transformers and vLLM.",
+        ),
+    ],
     adapter: Annotated[
         Path | None,
-        typer.Option(help="Folder of an adapter: it is merged, an aLoRA written by itself."),
+        typer.Option(
+            help="Folder of an adapter: it is merged with its base; an aLoRA is written by itself."
+        ),
     ] = None,
     base: Base = None,
     like: Annotated[
@@ -279,18 +254,23 @@ def gguf(
         ),
     ] = "f16",
 ) -> None:
-    """Write a tuned model as a GGUF file, which the embedded engine serves."""
+    """Write a tuned model whole: as a GGUF file, or as a folder with its adapter merged."""
     from osler.llm.local.quantise import default_gguf
-    from osler_lab.train.tune import export
+    from osler_lab.train.tune import export as files
 
     weights, _ = _base_weights(base)
+    if out.suffix != ".gguf":
+        if adapter is None:
+            raise typer.BadParameter("a folder is written of an --adapter and its base")
+        _show_written(here, files.merge_adapter(weights, adapter, out))
+        return
     if like is None:
         own = isinstance(weights, Path) and weights.suffix == ".gguf"
         like = weights if own else default_gguf()
-    if adapter is not None and export.is_alora(adapter):
-        _show_written(here, export.write_adapter_gguf(adapter, like, out))
+    if adapter is not None and files.is_alora(adapter):
+        _show_written(here, files.write_adapter_gguf(adapter, like, out))
         return
-    _show_written(here, export.write_gguf(weights, like, out, adapter=adapter, storage=storage))
+    _show_written(here, files.write_gguf(weights, like, out, adapter=adapter, storage=storage))
 
 
 def _show_written(here: CliSession, path: Path) -> None:

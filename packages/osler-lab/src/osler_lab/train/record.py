@@ -1,4 +1,4 @@
-"""Training records: written by `osler train make`, read by `osler train sft|dpo|thinker`.
+"""Training records: written by `osler train make`, read by `osler train tune sft|dpo|thinker`.
 
 A data set is a folder with `data.jsonl`, a record a line, and a card `README.md` in the form of the
 Hugging Face hub; where data is read, the file itself may be named too.

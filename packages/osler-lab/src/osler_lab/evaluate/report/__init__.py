@@ -112,7 +112,7 @@ def _sample_lines(report: EvaluationReport) -> Iterator[str]:
     if not shown:
         return
     yield "\n## Single samples, failures first\n"
-    yield "`osler eval show ID` shows the run.\n"
+    yield "`osler eval report --log-dir LOG --sample ID` shows the run.\n"
     head = ["strategy", "data", "id", "score", "gold", "answer", "why"]
     yield markdown_table(
         head,

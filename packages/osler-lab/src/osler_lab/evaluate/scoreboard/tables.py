@@ -100,7 +100,7 @@ def require_same_conditions(log: ScoredLog, task: str, rows: Mapping[str, Answer
             raise BadRun(
                 f"{label} and {labels[0]} on {task} rest on different questions: {more} more,"
                 f" {less} missing",
-                fix="`osler scoreboard run` tries what is missing",
+                fix="`osler scoreboard --log-dir` tries what is missing",
             )
         digest, _, base = log.conditions[f"{task} {label}"].partition("@")
         digests.add(digest)

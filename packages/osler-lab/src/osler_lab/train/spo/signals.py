@@ -61,7 +61,7 @@ class CoverageSignal:
     """Judges by the share of the gold answer's key words in one document: cheap, without a model.
 
     It asks for an answer in words; an option's text is one. That a document has an answer's words
-    does not mean that it supports it (`osler train agree` tells how often it does).
+    does not mean that it supports it (`osler train judge --against` tells how often it does).
     """
 
     coverage: Relevance

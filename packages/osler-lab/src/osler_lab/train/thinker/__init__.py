@@ -24,7 +24,7 @@ The three stages of App. 9 differ in what they keep of a trajectory:
                     +----------- dropped: next round, another seed ---------+
 
 Commands: `osler train thinker-data` teaches and writes the data set, `evaluate-data` judges one
-(its own or another's), and `osler train thinker` trains on it.
+(its own or another's), and `osler train tune thinker` trains on it.
 
 Prompts, plans and searches of the samples are the solver's own strings: a model is trained on
 exactly what it will be asked.

@@ -82,7 +82,7 @@ def write_gguf(
     if architecture not in ARCHITECTURES:
         raise BadConfig(
             f"GGUF files are written for {', '.join(ARCHITECTURES)}, not for {architecture}",
-            fix="merge with `osler train merge` and convert with llama.cpp's convert_hf_to_gguf.py",
+            fix="`osler train export --out FOLDER`, then llama.cpp's convert_hf_to_gguf.py",
         )
     model = _load_merged(base, adapter).model
     numbers = dict(_named_tensors(model))
@@ -251,6 +251,6 @@ def _named_factors(adapter: Path, heads: dict[str, int]) -> Iterator[tuple[str, 
 def _read_config(adapter: Path) -> dict[str, Any]:
     file = adapter / "adapter_config.json"
     if not file.is_file():
-        raise ModelMissing(f"{adapter} holds no adapter", fix="train it with `osler train alora`")
+        raise ModelMissing(f"{adapter} holds no adapter", fix="`osler train tune alora` makes one")
     config: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return config

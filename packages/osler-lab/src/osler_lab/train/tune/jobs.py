@@ -1,4 +1,4 @@
-"""Tuning from files to files: the work of `osler train sft|dpo|thinker|pretrain`.
+"""Tuning from files to files: the work of `osler train tune`.
 
 FOLDER/run.json         what is trained on what, and how: another training is refused here
 FOLDER/log.jsonl        a line a step

@@ -42,7 +42,7 @@ def prepare_model(
     if adapter is not None and recipe.lora is None:
         raise BadConfig(
             "all weights are trained, and an adapter is given",
-            fix="merge it first with `osler train merge`, or tune with LoRA",
+            fix="merge it first with `osler train export`, or tune with LoRA",
         )
     folder = dense_folder(weights) if isinstance(weights, Path) and weights.is_file() else weights
     pair = load_pair(folder, dtype=_weight_dtype(recipe.precision, device), device=device)
@@ -78,7 +78,7 @@ def _load_adapter(model: Any, adapter: Path) -> Any:
     if not (adapter / "adapter_config.json").is_file():
         raise BadConfig(
             f"{adapter} is not an adapter: it has no adapter_config.json",
-            fix="give the folder that `osler train sft` wrote",
+            fix="give the folder that `osler train tune sft` wrote",
         )
     from safetensors import SafetensorError
 

@@ -109,11 +109,11 @@ def read_adapter(path: Path) -> RoleAdapter:
     fields, found = _read_gguf(f"the adapter {path}", path)
     tensors = found.shapes
     if (fields.get(KIND), fields.get(LORA)) != ("adapter", "lora"):
-        raise ModelError(f"{path} is not an adapter", fix="make it with `osler train gguf`")
+        raise ModelError(f"{path} is not an adapter", fix="make it with `osler train export`")
     if not fields.get(INVOCATION_TOKENS) or not {PROMPT, INVOCATION} <= fields.keys():
         raise ModelError(
             f"{path} is a plain LoRA, and the engine's cache would mix it with its base",
-            fix="train it with `osler train alora`, or give it to a server by its model's name",
+            fix="train it with `osler train tune alora`, or give its model's name to a server",
         )
     ranks, maps = set(), {}
     stems = {name.removesuffix(".lora_a").removesuffix(".lora_b") for name in tensors}

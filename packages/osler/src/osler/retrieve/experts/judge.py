@@ -131,7 +131,7 @@ class JudgeExpert:
             raise ModelError(
                 f"the expert {self.card.name!r} in 8 bits strays from the exact one on this"
                 f" machine: {worst:.2f} in the logit, at most {_MOST_APART} may be",
-                fix="use another version of onnxruntime, or `osler experts off`",
+                fix="use another version of onnxruntime, or `osler experts judge --off`",
             )
         draft.write_bytes(small)
 

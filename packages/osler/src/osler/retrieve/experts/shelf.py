@@ -68,7 +68,7 @@ def open_expert(name: str, folder: Path | None = None) -> ShelvedExpert:
     place = folder or packaged_folder() / name
     if not (place / CARD).is_file():
         raise ModelMissing(
-            f"there is no expert {name!r} in {place.parent}", fix="see `osler experts list`"
+            f"there is no expert {name!r} in {place.parent}", fix="`osler experts` lists them"
         )
     seen = [(one.name, one.stat()) for one in sorted(place.iterdir())]
     return _check_expert(

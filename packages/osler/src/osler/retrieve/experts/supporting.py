@@ -65,7 +65,7 @@ def open_linear(expert: ShelvedExpert, features: Sequence[str]) -> LinearModel:
     if card.features != tuple(features):
         raise ModelError(
             f"the expert {card.name!r} was made for other features than this version computes",
-            fix=f"retrain it: osler experts train {card.name}",
+            fix="train it again: research/experts/train_supports.py",
         )
     return LinearModel.of_tensors(expert.read_tensors())
 
