@@ -1,4 +1,4 @@
-"""Checks a proof of `osler audit prove RUN` with nothing but `cryptography`.
+"""Checks a proof of `osler audit RUN` with nothing but `cryptography`.
 
 python 06_verify_an_audit_proof.py proof.json PUBLIC_KEY_IN_HEX
 """

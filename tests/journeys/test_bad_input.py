@@ -94,7 +94,7 @@ def test_a_half_built_knowledge_base_is_finished_by_the_command_it_names(
     told = " ".join(asked.stdout.split())
     assert "Passages without a vector yet, searched by words alone: 9." in told
     assert built("--kb", str(copy), "kb", "build").returncode == 0
-    assert built("--kb", str(copy), "kb", "verify").returncode == 0
+    assert built("--kb", str(copy), "kb", "info", "--verify").returncode == 0
     assert built("--kb", str(copy), "kb", "search", "anaphylaxis").returncode == 0
 
 

@@ -348,13 +348,13 @@ def test_a_file_called_last_is_not_the_last_run(osler: Any, run: Path, folder: P
 
 
 def test_a_run_is_exported_to_a_terminal_and_to_files(osler: Any, run: Path, folder: Path) -> None:
-    assert osler("export", "last").stdout.startswith(f"# {QUESTION}\n")
-    exported = osler("export", run.name, "--out", "a.docx", "--json")
+    assert osler("trace", "last", "--to", "markdown").stdout.startswith(f"# {QUESTION}\n")
+    exported = osler("trace", run.name, "--out", "a.docx", "--json")
     assert json.loads(exported.stdout)["format"] == "docx"
     assert (folder / "a.docx").read_bytes()[:2] == b"PK"
-    assert osler("export", "last", "--to", "pdf").exit_code == 2
-    assert osler("export", "last", "--to", "doc").exit_code == 2
-    assert osler("export", "nope").exit_code == 1
+    assert osler("trace", "last", "--to", "pdf").exit_code == 2
+    assert osler("trace", "last", "--to", "doc").exit_code == 2
+    assert osler("trace", "nope", "--to", "ris").exit_code == 1
 
 
 def test_a_follow_up_is_asked_in_its_thread(
@@ -365,14 +365,14 @@ def test_a_follow_up_is_asked_in_its_thread(
     assert second.stdout.startswith("searched for: ")
     third = osler("ask", "Why?", *RAG, "--thread", "mine", "--as", "Why adrenaline?")
     assert "searched for: Why adrenaline?" in third.stdout
-    turns = json.loads(osler("thread", "show", "mine", "--json").stdout)["turns"]
+    turns = json.loads(osler("thread", "mine", "--json").stdout)["turns"]
     assert [turn["origin"] for turn in turns] == ["", "rule", "user"]
-    assert "# Why?" in osler("thread", "show", "mine").stdout
-    assert osler("thread", "show", "mine", "--replay").stdout == "replayed 3 turns; all identical\n"
-    assert osler("thread", "show", "mine", "--out", "all.docx").exit_code == 0
-    assert "mine" in osler("thread", "show").stdout
-    assert osler("thread", "rm", "mine").exit_code == 0
-    assert osler("thread", "show", "mine").exit_code == 1
+    assert "# Why?" in osler("thread", "mine").stdout
+    assert osler("thread", "mine", "--replay").stdout == "replayed 3 turns; all identical\n"
+    assert osler("thread", "mine", "--out", "all.docx").exit_code == 0
+    assert "mine" in osler("thread").stdout
+    assert osler("thread", "mine", "--delete").exit_code == 0
+    assert osler("thread", "mine").exit_code == 1
 
 
 def test_of_two_terminals_in_one_thread_both_see_their_answers(
@@ -407,7 +407,7 @@ def test_a_thread_of_500_turns_takes_no_more_and_nothing_runs(
         *(2, "osler: the thread has 500 turns; begin another\n"),
     )
     assert len(asked) == 1, "nothing runs that the thread cannot take"
-    assert len(json.loads(osler("thread", "show", "mine", "--json").stdout)["turns"]) == MOST_TURNS
+    assert len(json.loads(osler("thread", "mine", "--json").stdout)["turns"]) == MOST_TURNS
 
 
 def test_a_thread_is_asked_again_and_what_changed_is_told(
@@ -421,10 +421,10 @@ def test_a_thread_is_asked_again_and_what_changed_is_told(
             yield changed.pop()
 
     monkeypatch.setattr("osler_serve.ops.asked_again.ask_again", again)
-    changes = osler("thread", "again", "mine").stdout
+    changes = osler("thread", "mine", "--again").stdout
     assert changes == f"? {QUESTION}\n  + New.\n  - evidence book:a#0\n"
-    assert "as it was" in osler("thread", "again", "mine").stdout
-    assert osler("thread", "again", "none").exit_code == 1
+    assert "as it was" in osler("thread", "mine", "--again").stdout
+    assert osler("thread", "none", "--again").exit_code == 1
 
 
 def test_a_shown_run_says_what_of_its_evidence_is_gone(osler: Any, run: Path, folder: Path) -> None:

@@ -68,8 +68,8 @@ def test_an_unknown_term_is_exit_code_1_and_a_misspelt_one_is_found(
 
 
 def test_paths_between_names(osler: Any, graph: Path) -> None:
-    assert "flu —causes→ fever" in osler("kb", "graph", "paths", "flu", "pyrexia").stdout
-    assert osler("kb", "graph", "paths", "flu", "unheard of").exit_code == 1
+    assert "flu —causes→ fever" in osler("kb", "graph", "find", "flu", "--to", "pyrexia").stdout
+    assert osler("kb", "graph", "find", "flu", "--to", "unheard of").exit_code == 1
 
 
 def test_fusing_and_taking_it_back(osler: Any, graph: Path) -> None:
@@ -123,7 +123,9 @@ def test_the_packaged_model_does_not_write_about_communities(osler: Any, graph: 
 def test_articles_describe_concepts_and_drugs_are_attached(osler: Any, graph: Path) -> None:
     (graph / "Flu.md").write_text("# Flu\n\nIt comes in winter.\n", encoding="utf-8")
     assert osler("kb", "add", str(graph / "Flu.md"), "--source", "wiki").exit_code == 0
-    done = json.loads(osler("kb", "graph", "describe", "--json").stdout)
+    done = json.loads(osler("kb", "graph", "add", "--describe", "wiki", "--json").stdout)[
+        "described"
+    ]
     assert done == {"described": 1, "unknown": 0, "ambiguous": 0}
     assert "It comes in winter." in osler("kb", "graph", "find", "flu").stdout
     attached = json.loads(osler("kb", "graph", "fuse", "--attach", "DOID", "--json").stdout)
@@ -135,6 +137,6 @@ def test_vectors_of_the_names_are_made_by_a_command(
     osler: Any, graph: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("osler.build.models.load_encoder", lambda _: HashingEncoder())
-    done = osler("kb", "graph", "vectors", "--json")
+    done = osler("kb", "graph", "add", "--vectors", "--json")
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout) == {"names": 3}

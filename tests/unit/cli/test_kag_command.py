@@ -1,4 +1,4 @@
-"""`osler kag`: the plan, its sets, and the plan run again as it was edited, over a real graph."""
+"""`osler plan` for KAG-Thinker: the plan, its sets, and the plan run again as it was edited."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def drugs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("drugs")
 def test_the_plan_is_shown_with_the_set_of_each_step(osler: Any) -> None:
-    told = osler("kag", QUESTION)
+    told = osler("plan", QUESTION, "--strategy", "kag-thinker")
     assert told.exit_code == 0, told.stderr
     plan, _, rest = told.stdout.partition("By these steps")
     assert "Action1: Retrieval(s=o1:drug, p=p1:treats, o=s1:disease['gammitis'])" in plan
@@ -63,9 +63,9 @@ def test_the_plan_is_shown_with_the_set_of_each_step(osler: Any) -> None:
 @pytest.mark.usefixtures("drugs")
 def test_an_edited_plan_runs_again_over_the_sets(osler: Any, tmp_path: Path) -> None:
     plan = tmp_path / "plan.txt"
-    osler("kag", QUESTION, "--out", str(plan))
+    osler("plan", QUESTION, "--strategy", "kag-thinker", "--out", str(plan))
     plan.write_text(plan.read_text("utf-8").replace("difference", "intersection"), "utf-8")
-    told = osler("--json", "kag", QUESTION, "--forms", str(plan))
+    told = osler("--json", "ask", QUESTION, "--strategy", "kag-thinker", "--plan", str(plan))
     assert told.exit_code == 0, told.stderr
     report = json.loads(told.stdout)
     assert [step["answer"] for step in report["steps"]][-2:] == ["betanol", "betanol"]
@@ -85,6 +85,6 @@ def test_an_edited_plan_runs_again_over_the_sets(osler: Any, tmp_path: Path) -> 
 def test_what_is_no_plan_is_refused(osler: Any, tmp_path: Path, plan: str, why: str) -> None:
     file = tmp_path / "plan.txt"
     file.write_text(plan, "utf-8")
-    told = osler("kag", QUESTION, "--forms", str(file))
+    told = osler("ask", QUESTION, "--strategy", "kag-thinker", "--plan", str(file))
     assert told.exit_code not in (0, 1)
     assert why in told.stderr

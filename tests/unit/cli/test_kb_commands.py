@@ -254,15 +254,18 @@ def test_kb_info_without_a_knowledge_base_ends_with_4(osler: Any) -> None:
 
 
 def test_kb_verify_passes_a_whole_knowledge_base(osler: Any, kb: None) -> None:
-    assert osler("kb", "verify").stdout == "the knowledge base is whole\n"
-    assert json.loads(osler("kb", "verify", "--json").stdout) == {"problems": [], "ok": True}
+    assert osler("kb", "info", "--verify").stdout == "the knowledge base is whole\n"
+    assert json.loads(osler("kb", "info", "--verify", "--json").stdout) == {
+        "problems": [],
+        "ok": True,
+    }
 
 
 def test_kb_verify_lists_each_problem_and_ends_with_1(
     osler: Any, kb: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(KnowledgeBase, "verify", lambda _: ["a is bad", "b is worse"])
-    result = osler("kb", "verify")
+    result = osler("kb", "info", "--verify")
     assert result.exit_code == 1
     assert result.stdout == "a is bad\nb is worse\n"
 

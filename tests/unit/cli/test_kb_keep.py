@@ -63,7 +63,10 @@ def test_a_snapshot_is_taken_listed_gone_back_to_and_deleted(osler: Any, kb: Pat
     assert osler("kb", "snapshot").stdout == "no snapshots yet; next: osler kb snapshot NAME\n"
     assert osler("kb", "snapshot", "monday").stdout == "snapshot monday: 2 documents, 2 passages\n"
     osler("kb", "rm", "--source", "book")
-    assert osler("kb", "rollback", "monday").stdout == "back at monday: 2 documents, 2 passages\n"
+    assert (
+        osler("kb", "snapshot", "monday", "--restore").stdout
+        == "back at monday: 2 documents, 2 passages\n"
+    )
     assert "Urate" in osler("kb", "get", "book:gout#0").stdout
     (row,) = [line for line in osler("kb", "snapshot").stdout.splitlines() if "monday" in line]
     assert row.split()[4:6] == ["2", "2"]
@@ -75,8 +78,8 @@ def test_kb_rollback_restores_a_damaged_knowledge_base(osler: Any, kb: Path) -> 
     (kb / access.FILE).write_bytes(b"nothing that SQLite knows" * 100)
     assert osler("kb", "info").exit_code == 4
     assert "monday" in osler("kb", "snapshot").stdout
-    assert osler("kb", "rollback", "monday").exit_code == 0
-    assert osler("kb", "verify").exit_code == 1, "it is whole, but not built"
+    assert osler("kb", "snapshot", "monday", "--restore").exit_code == 0
+    assert osler("kb", "info", "--verify").exit_code == 1, "it is whole, but not built"
 
 
 def test_an_export_goes_in_again_without_a_source(osler: Any, kb: Path, folder: Path) -> None:
@@ -136,7 +139,7 @@ def test_a_watched_folder_is_taken_in(
     osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("osler.build.models.load_encoder", lambda _: HashingEncoder())
-    looked = osler("watch", str(books), "--source", "own", "--looks", "2", "--every", "0.1")
+    looked = osler("kb", "add", str(books), "-s", "own", "--looks", "2", "--watch", "0.1")
     assert looked.exit_code == 0, looked.stderr
     assert looked.stdout == "documents in: 2, out: 0; vectors: 2\n"
     assert "Urate" in osler("kb", "get", "own:gout#0").stdout

@@ -122,7 +122,7 @@ def test_a_half_written_copy_of_a_knowledge_base_is_named(
     whole = (kb.path / access.FILE).read_bytes()
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / access.FILE).write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(KnowledgeBaseError, match=r"malformed.*osler kb rollback"):
+    with pytest.raises(KnowledgeBaseError, match=r"malformed.*osler kb snapshot NAME --restore"):
         KnowledgeBase.open(tmp_path / "copy")
 
 

@@ -132,7 +132,7 @@ def test_another_encoder_s_collections_are_refused_and_replaced_when_told(
         KnowledgeBaseMismatch, match=r"encoder hashing-64 .*, this .* other-64"
     ) as e:
         kb.push(BackendChoice(url=url))
-    assert "osler kb push --rebuild" in e.value.fix
+    assert "osler kb export --rebuild" in e.value.fix
     assert kb.push(BackendChoice(url=url), rebuild=True).sent == 9
 
 

@@ -1,14 +1,15 @@
 """The verbs that the server adds to `osler`; nothing is imported before one is used."""
 
-from osler.cli.lazy import Verb, list_under, make_verbs
+from osler.cli.lazy import Verb, list_under
 
 VERBS = {
     **list_under(
         "Ask",
         {
             "thread": Verb(
-                "Conversations: questions that belong together.",
-                verbs=make_verbs("osler_serve.cli.threads", "show", "again", "rm"),
+                "Show a conversation: each question, how it was searched for, and its answer; or"
+                " list all.",
+                "osler_serve.cli.threads:thread",
             ),
             "feedback": Verb(
                 "List feedback on answers and cards, newest first; or export questions from it.",
@@ -45,8 +46,9 @@ VERBS = {
                 "osler_serve.cli.serve:deploy",
             ),
             "audit": Verb(
-                "The audit log: who asked what, and what was shown.",
-                verbs=make_verbs("osler_serve.cli.audit", "verify", "show", "prove"),
+                "Show the latest entries of the audit log, who asked what; verify it, or prove a"
+                " run.",
+                "osler_serve.cli.audit:audit",
             ),
             "backup": Verb(
                 "Back up the home folder, without caches, and the settings into one file.",

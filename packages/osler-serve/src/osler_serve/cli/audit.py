@@ -1,54 +1,66 @@
-"""`osler audit …`: the log of who asked what, verified, shown, exported, and the proof of a run."""
+"""`osler audit`: the log of who asked what, shown, copied, verified, and the proof of a run."""
 
 from __future__ import annotations
 
-import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.options import JsonSession
 from osler.cli.session import PARTIAL, CliSession, write_json
 
 if TYPE_CHECKING:
     from osler.settings import Settings
 
 
-def verify(
-    here: JsonSession,
-    checkpoints: Annotated[
-        Path | None,
-        typer.Option(help="File of checkpoints from the second place; else audit.copies."),
-    ] = None,
-) -> None:
-    """Check that no entry was changed, moved or cut off. Exit code 6: one was."""
-    from dataclasses import asdict
-
-    from osler.audit.entries import verify_audit
-
-    found = verify_audit(here.load_settings(), checkpoints)
-    here.show(asdict(found), {**asdict(found), "problems": found.problems or "none"})
-    if found.problems:
-        raise typer.Exit(PARTIAL)
-
-
-def show(
+def audit(
     here: CliSession,
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            help="Id of a recorded run: print its proof as JSON, its answer and files, and that"
+            " the log holds them."
+        ),
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many to show, newest first.")] = 20,
     out: Annotated[
         Path | None,
-        typer.Option(help="Copy all entries to this file instead, as JSON Lines."),
+        typer.Option(
+            help="Copy all entries to this file, as JSON Lines, the signed checkpoint beside them."
+        ),
+    ] = None,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify", help="Check that none was changed, moved or cut off (exit code 6)."
+        ),
+    ] = False,
+    checkpoints: Annotated[
+        Path | None,
+        typer.Option(help="With --verify: checkpoints from the second place; else audit.copies."),
     ] = None,
 ) -> None:
-    """Show the latest entries, or copy all with the signed checkpoint beside them."""
-    from osler.audit.entries import read_entries
+    """Show the latest entries of the audit log, who asked what; verify it, or prove a run.
+
+    `examples/06_verify_an_audit_proof.py` checks a proof and needs only `cryptography`.
+    """
+    from osler.audit import entries as log
 
     settings = here.load_settings()
+    if run is not None:
+        write_json(log.prove_run(settings, run))
+        return
+    if verify:
+        checked = log.verify_audit(settings, checkpoints)
+        here.show(asdict(checked), {**asdict(checked), "problems": checked.problems or "none"})
+        if checked.problems:
+            raise typer.Exit(PARTIAL)
+        return
     if out is not None:
         _copy_entries(here, settings, out)
         return
-    entries = read_entries(settings)[-limit:][::-1]
+    entries = log.read_entries(settings)[-limit:][::-1]
     names = ("at", "what", "method", "path", "tool", "key", "run", "status", "asked")
     page = [{name: one.get(name, "") for name in names} for one in entries]
     here.show({"entries": entries}, page)
@@ -68,17 +80,3 @@ def _copy_entries(here: CliSession, settings: Settings, path: Path) -> None:
     here.report_line(
         f"{len(lines):,} entries in {path}", {"entries": len(lines), "path": str(path)}
     )
-
-
-def prove(
-    here: CliSession,
-    run: Annotated[str, typer.Argument(help="Id of a recorded run.")],
-) -> None:
-    """Print the proof of a run as JSON: its answer and files, and that the log holds them.
-
-    `examples/06_verify_an_audit_proof.py` checks it and needs only `cryptography`.
-    """
-    from osler.audit.entries import prove_run
-
-    write_json(prove_run(here.load_settings(), run))
-    sys.stdout.flush()

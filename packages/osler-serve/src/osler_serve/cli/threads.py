@@ -1,4 +1,4 @@
-"""`osler thread …`: conversations, listed, shown, repeated, exported and deleted."""
+"""`osler thread`: conversations, listed, shown, repeated, exported and deleted."""
 
 from __future__ import annotations
 
@@ -18,46 +18,82 @@ if TYPE_CHECKING:
     from osler.settings import Settings
 
 
-def show(
+def thread(
     here: JsonSession,
-    name: Annotated[
-        str | None, typer.Argument(help="Name of the thread; without one, all are listed.")
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Name of the conversation; without one, all are listed."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write it with its references to this file instead.")
     ] = None,
-    to: Annotated[str | None, typer.Option(help="With --out: a format of `osler export`.")] = None,
+    to: Annotated[
+        str | None, typer.Option(help="With --out: a format, as of `osler trace --to`.")
+    ] = None,
     replay: Annotated[
         bool,
         typer.Option(
             "--replay", help="Replay its runs without a model; fails where an event differs."
         ),
     ] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again",
+            help="Ask the last question of one or several again where the knowledge base changed"
+            " since: its next turn; what is new or gone is listed.",
+        ),
+    ] = False,
+    every: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01, help="With --again: hours between checks, until stopped.", show_default=False
+        ),
+    ] = None,
+    looks: Annotated[
+        int | None, typer.Option(min=1, help="With --every: stop after N checks.")
+    ] = None,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Delete it. Its runs stay: `osler trace` lists them.")
+    ] = False,
 ) -> None:
-    """Show a thread: each question, how it was searched for, and its answer; or list all."""
-    from osler.answer.export.texts import write_markdown
+    """Show a conversation: each question, how it was searched for, and its answer; or list all."""
     from osler.runs.threads import ThreadStore
 
     settings = here.load_settings()
-    if name is None:
-        every = ThreadStore(settings.home).list_threads()
-        page = {one.id: one.turns[0].question if one.turns else "no questions yet" for one in every}
-        here.show({"threads": [asdict(one) for one in every]}, page)
+    store = ThreadStore(settings.home)
+    if not names:
+        every_one = store.list_threads()
+        page = {o.id: o.turns[0].question if o.turns else "no questions yet" for o in every_one}
+        here.show({"threads": [asdict(one) for one in every_one]}, page)
         return
-    thread = _read_thread(settings, name)
+    if again:
+        _ask_again(here, settings, names, every, looks)
+        return
+    if len(names) > 1:
+        raise typer.BadParameter("name one conversation; only --again takes several")
+    if delete:
+        store.delete_thread(names[0])
+        here.report_line(f"thread {names[0]} is deleted", {"removed": names[0]})
+        return
+    found = store.read_thread(names[0])
     if replay:
-        _replay_turns(here, settings, thread)
-        return
-    if out is not None:
-        from osler.cli.export import format_of, write_out
+        _replay_turns(here, settings, found)
+    elif out is not None:
+        from osler.cli.traces import format_of, write_out
 
-        write_out(here, _exported_turns(settings, thread), format_of(to, out), out)
-        return
+        write_out(here, _exported_turns(settings, found), format_of(to, out), out)
+    else:
+        _show_thread(here, settings, found)
+
+
+def _show_thread(here: JsonSession, settings: Settings, thread: Thread) -> None:
+    from osler.answer.export.texts import write_markdown
+    from osler.text import escape_controls
+
     if here.json:
         here.show(asdict(thread))
         return
-    from osler.text import escape_controls
-
     text = write_markdown(_exported_turns(settings, thread)).decode()
     # As it is: a console would break a heading in two.
     sys.stdout.write(f"{escape_controls(text)}\n")
@@ -72,30 +108,21 @@ def _replay_turns(here: JsonSession, settings: Settings, thread: Thread) -> None
     here.report_line(f"replayed {len(thread.turns)} turns; all identical", document)
 
 
-def again(
+def _ask_again(
     here: JsonSession,
-    names: Annotated[list[str], typer.Argument(help="Names of threads.")],
-    every: Annotated[
-        float | None,
-        typer.Option(min=0.01, help="Hours between checks, until stopped.", show_default=False),
-    ] = None,
-    looks: Annotated[
-        int | None, typer.Option(min=1, help="With --every: stop after N checks.")
-    ] = None,
+    settings: Settings,
+    names: list[str],
+    every: float | None,
+    looks: int | None,
 ) -> None:
-    """Ask the last question of threads again where the knowledge base changed since.
-
-    Each new answer is the thread's next turn; statements and evidence that are new or gone are
-    listed.
-    """
     from itertools import islice
 
     from osler.kb.upkeep import tick_every
+    from osler.runs.threads import ThreadStore
 
-    settings = here.load_settings()
-    times = islice(tick_every(3600 * (every or 1)), looks if every else 1)
-    for _ in times:
-        threads = [_read_thread(settings, name) for name in names]
+    store = ThreadStore(settings.home)
+    for _ in islice(tick_every(3600 * (every or 1)), looks if every else 1):
+        threads = [store.read_thread(name) for name in names]
         if not asyncio.run(_show_changes(here, settings, threads)) and not every:
             here.report_line("nothing is asked: the knowledge base is as it was", {"changes": []})
 
@@ -113,20 +140,6 @@ async def _show_changes(here: JsonSession, settings: Settings, threads: list[Thr
     finally:
         cache.close()
     return asked
-
-
-def rm(here: JsonSession, name: Annotated[str, typer.Argument(help="Name of the thread.")]) -> None:
-    """Delete a thread. Its runs stay: `osler trace` lists them."""
-    from osler.runs.threads import ThreadStore
-
-    ThreadStore(here.load_settings().home).delete_thread(name)
-    here.report_line(f"thread {name} is deleted", {"removed": name})
-
-
-def _read_thread(settings: Settings, name: str) -> Thread:
-    from osler.runs.threads import ThreadStore
-
-    return ThreadStore(settings.home).read_thread(name)
 
 
 def _exported_turns(settings: Settings, thread: Thread) -> list[ExportedAnswer]:

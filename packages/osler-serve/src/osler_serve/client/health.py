@@ -71,7 +71,9 @@ class HealthJourney:
         for one in run.evidence:
             passage = self._client.get_passage(one.passage.id).passage
             if one.quote not in passage.text:
-                raise OslerError(f"{passage.id} does not hold its quote", fix="osler kb verify")
+                raise OslerError(
+                    f"{passage.id} does not hold its quote", fix="osler kb info --verify"
+                )
         return f"{run.grounding}, {len(run.evidence)} quotes found in their passages"
 
     def _require_run(self) -> str:

@@ -153,7 +153,7 @@ def _open_copy(path: Path, scratch: Path) -> BinaryIO:
         target.execute("PRAGMA journal_mode=DELETE")
         (found,) = target.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
-            raise StorageFailed(f"{path} is damaged: {found}", fix="run `osler kb verify`")
+            raise StorageFailed(f"{path} is damaged: {found}", fix="run `osler kb info --verify`")
     return scratch.open("rb")
 
 

@@ -118,7 +118,7 @@ def read_entries(settings: Settings) -> list[dict[str, Any]]:
         try:
             entries.append(json.loads(line))
         except ValueError:
-            continue  # `osler audit verify` names it
+            continue  # `osler audit --verify` names it
     return entries
 
 
@@ -134,7 +134,7 @@ def prove_run(settings: Settings, run: str) -> dict[str, Any]:
     lines, head = read_lines(folder), read_head(folder)
     index = _find_run(lines, run)
     if index is None or head is None:
-        fix = "`osler audit show` lists them"
+        fix = "`osler audit` lists them"
         raise BadRun(f"the audit log knows no run {run!r}", fix=fix)
     place = settings.runs.path / run
     with translate_os_errors(f"the files of the run {run} are gone", BadRun):

@@ -31,7 +31,7 @@ from osler.kb.store.durable import make_folders, sync_path, write_private
 
 ENTRIES, HEAD, LOCK, PUBLIC = "entries.jsonl", "head", "lock", "public.key"
 _SLOT = 512
-_FIX = "run `osler audit verify`; check free disk space and write permissions"
+_FIX = "run `osler audit --verify`; check free disk space and write permissions"
 
 
 class AuditLog:

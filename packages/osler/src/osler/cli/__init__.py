@@ -17,18 +17,14 @@ from osler.cli.lazy import LazyGroup, Verb, installed_verbs, list_under, make_ve
 from osler.cli.session import CliSession, ErrorGroup, ProgressMode, complete_preset, parse_flags
 
 # The order of a group is that of its life: made, read, kept, extended.
-_GRAPH = make_verbs(
-    "osler.cli.graph", "add", "info", "find", "paths", "fuse", "describe", "communities", "vectors"
-)
+_GRAPH = make_verbs("osler.cli.graph", "add", "info", "find", "fuse", "communities")
 _KB = {
-    **make_verbs("osler.cli.kb", "add", "build", "info", "verify"),
+    **make_verbs("osler.cli.kb", "add", "build", "info"),
     **make_verbs("osler.cli.kb_search", "search", "get"),
     **make_verbs("osler.cli.kb", "rm"),
-    **make_verbs("osler.cli.kb_keep", "update", "correct", "snapshot", "rollback", "export"),
-    **make_verbs("osler.cli.kb_keep", "release"),
+    **make_verbs("osler.cli.kb_keep", "update", "correct", "snapshot", "export"),
     **make_verbs("osler.cli.kb_search", "patients"),
-    **make_verbs("osler.cli.fhir", "record"),
-    **make_verbs("osler.cli.kb_keep", "fetch", "push"),
+    **make_verbs("osler.cli.kb_keep", "record", "fetch"),
     **make_verbs("osler.cli.kb_extract", "extract", "index"),
     "graph": Verb("Concepts and their relations.", verbs=_GRAPH),
 }
@@ -63,25 +59,17 @@ class RootGroup(LazyGroup, ErrorGroup):
                     "osler.cli.ask:ask",
                 ),
                 "plan": Verb(
-                    "Make a source plan, to be read, edited and run with `osler ask --plan FILE`.",
+                    "Make a plan, to be read, edited and run with `osler ask --plan FILE`.",
                     "osler.cli.ask:plan",
                 ),
-                "kag": Verb(
-                    "Take a question apart as KAG-Thinker does: the plan, each step with its set,"
-                    " the answer.",
-                    "osler.cli.kag:kag",
-                ),
                 "trace": Verb(
-                    "List the recorded runs; show one of them, or several side by side.",
+                    "List the recorded runs; show or export one of them, or show several side by"
+                    " side.",
                     "osler.cli.traces:trace",
                 ),
                 "replay": Verb(
                     "Replay a recorded run without a model; fails where an event differs.",
-                    "osler.cli.ask:replay",
-                ),
-                "export": Verb(
-                    "Write a recorded answer with its references for other programs.",
-                    "osler.cli.export:export",
+                    "osler.cli.traces:replay",
                 ),
             },
         ),
@@ -89,10 +77,6 @@ class RootGroup(LazyGroup, ErrorGroup):
             "Texts",
             {
                 "kb": Verb("The knowledge base: what can be found and cited.", verbs=_KB),
-                "watch": Verb(
-                    "Watch a folder and keep the knowledge base up to date.",
-                    "osler.cli.kb_keep:watch",
-                ),
             },
         ),
     }

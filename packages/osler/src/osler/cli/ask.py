@@ -1,4 +1,4 @@
-"""`osler ask`, `plan` and `replay`: questions, their runs, and the runs again."""
+"""`osler ask` and `plan`: questions and their runs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import json
 import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from osler.cli.options import Asked, Choices, EstimateAlone, Offered, Planner, Trace
 from osler.cli.run_output import first_step, make_report, show_result, watch_events
 from osler.cli.session import ABSTAINED, CliSession, complete_preset, complete_strategy
-from osler.errors import BadQuestion, OslerError, read_text_file, translate_os_errors
+from osler.errors import BadConfig, BadQuestion, OslerError, read_text_file, translate_os_errors
 from osler.text import escape_controls
 
 if TYPE_CHECKING:
@@ -40,7 +40,10 @@ Preset = Annotated[
 ]
 GivenPlan = Annotated[
     Path | None,
-    typer.Option(help="Run this source plan (of `osler plan`, or written by hand) with omni-rag."),
+    typer.Option(
+        help="Run this plan (of `osler plan`, or written by hand): with omni-rag a source plan,"
+        " with kag-thinker the steps, as they stand."
+    ),
 ]
 
 WithFilm = Annotated[
@@ -98,8 +101,11 @@ def ask(
     answered. 1: the evidence does not say. 6: answered, but a source was down. 7: refused.
     """
     here.preset = preset or here.preset
-    given = _read_plan(plan)
-    flags = {"strategy.k": k, "kb.sources": sources, "sampling.seed": seed}
+    steps = plan if strategy == "kag-thinker" else None
+    given = None if steps else _read_plan(plan)
+    flags: dict[str, object] = {"strategy.k": k, "kb.sources": sources, "sampling.seed": seed}
+    if steps is not None:
+        flags["strategy.forms"] = read_text_file(steps, BadConfig)
     kind = strategy or ("omni-rag" if given else None)
     settings = here.load_settings(flags | ({"strategy.kind": kind} if kind else {}))
     if file is not None:
@@ -136,26 +142,6 @@ def show_estimate(here: CliSession, settings: Settings, questions: Sequence[Ques
 
     found = asyncio.run(estimate_cost(settings, questions, opens=open_runs(settings)))
     here.show(asdict(found))
-
-
-def replay(
-    here: CliSession,
-    run: Annotated[str, typer.Argument(help='The start of a run\'s id, "last", or its folder.')],
-    trace: Trace = None,
-    film: WithFilm = False,
-) -> None:
-    """Replay a recorded run without a model; fails where an event differs."""
-    from osler.build.privacy import open_runs
-    from osler.cli.runs import find_run, read_report
-    from osler.runs.answering import replay as again
-
-    settings = here.load_settings()
-    log = find_run(run, settings.runs.path, open_runs(settings))
-    question = read_report(log).question
-    with watch_events(here, trace, first=("replaying the run", ""), film=film) as sink:
-        finished = asyncio.run(again(log.parent, sink=sink))
-    here.print_line(f"replayed {len(finished.events)} events; all identical\n")
-    show_result(here, make_report(finished, question), film=film)
 
 
 def _read_plan(path: Path | None) -> SavedPlan | None:
@@ -195,6 +181,10 @@ def plan(
     here: CliSession,
     question: Asked = None,
     option: Choices = None,
+    strategy: Annotated[
+        Literal["omni-rag", "kag-thinker"],
+        typer.Option(help="A plan of queries by source, or of steps, each with its answer."),
+    ] = "omni-rag",
     planner: Planner = None,
     sources: Offered = None,
     search: Annotated[
@@ -207,7 +197,15 @@ def plan(
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same plan.")] = None,
     trace: Trace = None,
 ) -> None:
-    """Make a source plan, to be read, edited and run with `osler ask --plan FILE`."""
+    """Make a plan, to be read, edited and run with `osler ask --plan FILE`.
+
+    A plan of steps is made and solved in one: each step is shown with its set, and the answer
+    follows, with the exit codes of `osler ask`.
+    """
+    if strategy == "kag-thinker":
+        asked = read_question(question, tuple(option or ()))
+        _solve_steps(here, here.load_settings({"strategy.kind": strategy}), asked, out, trace)
+        return
     settings = here.load_settings(
         {
             "strategy.kind": "omni-rag",
@@ -230,6 +228,24 @@ def plan(
         sys.stdout.write(f"{escape_controls(made.plan)}\n")
     else:
         here.print_line(f"written to {out}; run it: osler ask --plan {out}")
+
+
+def _solve_steps(
+    here: CliSession, settings: Settings, asked: Question, out: Path | None, trace: Path | None
+) -> None:
+    """Shows the steps that KAG-Thinker takes, and the answer; the steps alone are written."""
+    from osler.cli.render import plan_block
+    from osler.runs.answering import ask as solve
+    from osler.trace import proof_steps
+
+    with watch_events(here, trace, first=first_step(settings)) as sink:
+        report = make_report(asyncio.run(solve(settings, asked, sink=sink)), asked)
+    steps = proof_steps(report.events)
+    if out is not None:
+        _write_plan(out, "\n".join(step.wire for step in steps))
+    if not (here.json or here.quiet):
+        here.make_console().print(*plan_block(steps), sep="\n", end="\n\n")
+    show_result(here, report, film=False)
 
 
 def _write_plan(path: Path, text: str) -> None:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,6 +34,22 @@ def add(
     fmt: Annotated[
         str | None, typer.Option("--format", help="Format of the files, where it is not plain.")
     ] = None,
+    describe: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SOURCE",
+            help="Then define concepts by the opening of this source's articles with their names"
+            " (wiki); repeatable.",
+        ),
+    ] = None,
+    vectors: Annotated[
+        bool,
+        typer.Option(
+            "--vectors",
+            help="Then embed all names, so that names in other words are found. Up to 500 names"
+            " need no such step.",
+        ),
+    ] = False,
 ) -> None:
     """Read public graphs. What is there already stays as it is, once.
 
@@ -44,16 +60,40 @@ def add(
     from osler.graph.formats import read_graph_files
     from osler.graph.store import Graph
 
-    if not paths and not sample:
+    settings, counts = here.load_settings(), dict[str, Any]()
+    if paths or sample:
+        with Graph.create(settings.kb.path) as graph, ExitStack() as opened:
+            own = as_file(files("osler.sample") / "graph")
+            folder = [opened.enter_context(own)] if sample else []
+            added = graph.add(read_graph_files([*(paths or []), *folder], fmt=fmt))
+        counts = asdict(added)
+    elif not (describe or vectors):
         raise typer.BadParameter("name files, or --sample")
-    with Graph.create(here.load_settings().kb.path) as graph, ExitStack() as opened:
-        folder = [opened.enter_context(as_file(files("osler.sample") / "graph"))] if sample else []
-        added = graph.add(read_graph_files([*(paths or []), *folder], fmt=fmt))
-    counts = asdict(added)
+    if describe:
+        counts |= {"described": _describe_concepts(settings, describe)}
+    if vectors:
+        counts |= {"names": _embed_names(settings)}
     if here.json or not here.quiet:
         here.show(counts)
-    if any(reason in _UNREAD for reason, _ in added.drops):
+    if any(reason in _UNREAD for reason, _ in counts.get("drops", ())):
         raise typer.Exit(PARTIAL)
+
+
+def _describe_concepts(settings: Settings, sources: list[str]) -> dict[str, Any]:
+    from osler.graph.describe import describe_concepts
+    from osler.kb.base import KnowledgeBase
+
+    with open_graph_here(settings) as graph, KnowledgeBase.open(settings.kb.path) as kb:
+        documents = (document for name in sources for document in kb.read_documents(name))
+        return asdict(describe_concepts(graph, documents))
+
+
+def _embed_names(settings: Settings) -> int:
+    from osler.build.models import load_encoder
+    from osler.graph.name_vectors import NameVectors
+
+    with open_graph_here(settings) as graph:
+        return NameVectors(graph, load_encoder(settings)).build()
 
 
 _EXAMPLES = 10
@@ -74,12 +114,23 @@ def find(
     fuzzy: Annotated[
         bool, typer.Option("--fuzzy", help="Accept names that are spelt almost the same, too.")
     ] = False,
+    to: Annotated[str | None, typer.Option(help="Show the paths to this concept instead.")] = None,
+    hops: Annotated[
+        int, typer.Option(min=1, max=4, help="With --to: most relations on a path.")
+    ] = 3,
+    k: Annotated[int, typer.Option("--k", min=1, help="With --to: how many paths to show.")] = 10,
 ) -> None:
-    """Show the definition of a term and its relations. Exit code 1: no concept has the name."""
+    """Show the definition of a term and its relations, or its paths to another.
+
+    Exit code 1: no concept has the name, or no path is so short.
+    """
     import asyncio
 
     from osler.retrieve.graph import GraphRetriever
 
+    if to is not None:
+        _show_paths(here, term, to, hops, k)
+        return
     with open_graph_here(here.load_settings()) as graph:
         concept = graph.get_concept(term)
         retriever = GraphRetriever(graph, fuzzy=fuzzy)
@@ -99,14 +150,7 @@ def find(
         raise typer.Exit(ABSTAINED)
 
 
-def paths(
-    here: JsonSession,
-    one: Term,
-    other: Term,
-    hops: Annotated[int, typer.Option(min=1, max=4, help="Most relations on a path.")] = 3,
-    k: Annotated[int, typer.Option("--k", min=1, help="How many paths to show.")] = 10,
-) -> None:
-    """Show paths between two concepts. Exit code 1: there is none of that length."""
+def _show_paths(here: CliSession, one: str, other: str, hops: int, k: int) -> None:
     from osler.graph.chains import find_chains_between, verbalise_chain
 
     with open_graph_here(here.load_settings()) as graph:
@@ -123,20 +167,6 @@ def paths(
     here.show({"paths": paths}, [{"score": one["score"], "path": one["text"]} for one in paths])
     if not best:
         raise typer.Exit(ABSTAINED)
-
-
-def vectors(here: JsonSession) -> None:
-    """Embed all names, so that names in other words are found.
-
-    A graph of up to 500 names needs no such step: the first search does it.
-    """
-    from osler.build.models import load_encoder
-    from osler.graph.name_vectors import NameVectors
-
-    settings = here.load_settings()
-    with open_graph_here(settings) as graph:
-        made = NameVectors(graph, load_encoder(settings)).build()
-    here.show({"names": made})
 
 
 def fuse(
@@ -171,25 +201,6 @@ def fuse(
             here.show(asdict(attached), page)
             return
         done = fusion.fuse_concepts(graph, sources=source or ("sssom",), names=names)
-    here.show(asdict(done))
-
-
-def describe(
-    here: JsonSession,
-    source: Annotated[
-        list[str] | None,
-        typer.Option("--source", "-s", help="Sources of the knowledge base (wiki)."),
-    ] = None,
-) -> None:
-    """Define concepts by the opening of the articles with their names."""
-    from osler.graph.describe import describe_concepts
-    from osler.kb.base import KnowledgeBase
-    from osler.sources.catalogue import WIKI
-
-    path = here.load_settings().kb.path
-    with open_graph_here(here.load_settings()) as graph, KnowledgeBase.open(path) as kb:
-        documents = (document for name in source or [WIKI] for document in kb.read_documents(name))
-        done = describe_concepts(graph, documents)
     here.show(asdict(done))
 
 

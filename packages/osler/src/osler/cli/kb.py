@@ -54,15 +54,31 @@ def add(
         str | None,
         typer.Option(help="How texts are cut: omni, kag, tc-rag, or as 800, 800+100, 256t+64."),
     ] = None,
+    watch: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            help="Look at the folder again after so many seconds, and build, until stopped.",
+            show_default=False,
+        ),
+    ] = None,
+    looks: Annotated[
+        int | None, typer.Option(min=1, help="With --watch: stop after N checks.")
+    ] = None,
 ) -> None:
     """Read files into a source. Files with the content that they had are skipped.
 
-    They are remembered: `osler kb update` reads them again. Exit code 6: some files could
-    not be read.
+    They are remembered: `osler kb update` reads them again. With --watch a folder is kept up to
+    date; it may be killed at any time, and resumes. Exit code 6: some files could not be read.
     """
     from osler.build.knowledge import open_or_create
 
     settings = here.load_settings({"kb.chunk": chunk})
+    if watch is not None:
+        if source is None or len(paths) != 1:
+            raise typer.BadParameter("it takes one folder and --source", param_hint="--watch")
+        _watch_folder(here, settings, paths[0], source, watch, looks, wait)
+        return
     with open_or_create(settings) as kb, show_progress(here) as report:
         kb.wait = wait
         if source is None:
@@ -80,6 +96,31 @@ def add(
         by_words = count_by_words(settings, kb)
         wait_line = _vector_line(settings, kb, source, by_words) if added.documents else ""
     show_added(here, added, by_words, wait_line)
+
+
+def _watch_folder(
+    here: CliSession,
+    settings: Settings,
+    folder: Path,
+    source: str,
+    seconds: float,
+    looks: int | None,
+    wait: float,
+) -> None:
+    from itertools import islice
+
+    from osler.build.knowledge import open_or_create
+    from osler.build.models import load_encoder
+    from osler.kb.upkeep import tick_every, watch_folder
+
+    with open_or_create(settings) as kb:
+        kb.wait = wait
+        ticks = islice(tick_every(seconds), looks)
+        into, encoder = settings.access.source_of_new(source), load_encoder(settings)
+        for seen in watch_folder(kb, folder, into, encoder, ticks):
+            if seen.is_change:
+                line = f"documents in: {seen.documents:,}, out: {seen.gone:,}"
+                here.report_line(f"{line}; vectors: {seen.encoded:,}", asdict(seen))
 
 
 def count_by_words(settings: Settings, kb: KnowledgeBase) -> dict[Language, int]:
@@ -165,6 +206,10 @@ def build(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Workers, with --on; by default one per core.")
     ] = None,
+    release: Annotated[
+        str | None,
+        typer.Option(help="Let in the held documents (access.held) of this source first."),
+    ] = None,
     wait: Wait = PATIENCE,
 ) -> None:
     """Build the index. An interrupted build resumes.
@@ -172,6 +217,12 @@ def build(
     Several at a time share the work.
     """
     settings = here.load_settings()
+    if release is not None:
+        from osler.kb.upkeep import release as let_in
+
+        with open_kb(settings, wait) as kb:
+            documents = sum(one.documents for one in let_in(kb, release))
+        here.print_line(f"{documents:,} documents of {release} are let in")
     from osler.build.knowledge import build_sample, bulk_runner
     from osler.build.models import load_encoder
     from osler.build.privacy import index_hosts, require_trusted
@@ -202,6 +253,10 @@ def info(
     dead: Annotated[
         bool, typer.Option("--dead", help="List the files and records that could not be read.")
     ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Read everything, and list what is damaged (exit code 1)."),
+    ] = False,
 ) -> None:
     """Count what each source holds, and what was dropped and why.
 
@@ -209,6 +264,9 @@ def info(
     """
     from osler.cli.tables import format_size, format_time
 
+    if verify:
+        _verify_base(here)
+        return
     if dead:
         with open_kb(here.load_settings()) as kb:
             letters = [asdict(letter) for letter in kb.dead_letters()]
@@ -246,8 +304,7 @@ def info(
         here.print_line("next: osler kb build")
 
 
-def verify(here: CliSession) -> None:
-    """Read everything and list what is wrong. Exit code 1: something is."""
+def _verify_base(here: CliSession) -> None:
     with open_kb(here.load_settings()) as kb:
         problems = kb.verify()
     if problems or here.json:

@@ -1,4 +1,4 @@
-"""`osler kb update|snapshot|…|push|fetch`: a knowledge base kept up to date, safe and served."""
+"""`osler kb update|correct|snapshot|export|fetch|record`: what keeps a knowledge base up."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osler.cli.kb import PATIENCE, Wait, count_by_words, open_kb, show_added
+from osler.cli.options import JsonSession
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 OneSource = Annotated[
     str | None, typer.Option("--source", "-s", help="Only this source.", show_default=False)
 ]
-Name = Annotated[str, typer.Argument(help="Name of the snapshot.")]
 
 
 def update(
@@ -78,38 +78,6 @@ def correct(
     here.report_line(f"{passage.id} is corrected", {"id": passage.id, "text": passage.text})
 
 
-def watch(
-    here: CliSession,
-    folder: Annotated[Path, typer.Argument(help="Folder to watch.")],
-    source: Annotated[str, typer.Option("--source", "-s", help="Name of the source.")],
-    every: Annotated[float, typer.Option(min=0.1, help="Seconds between checks.")] = 5.0,
-    looks: Annotated[
-        int | None, typer.Option(min=1, help="Stop after N checks; else with Ctrl-C.")
-    ] = None,
-    wait: Wait = PATIENCE,
-) -> None:
-    """Watch a folder and keep the knowledge base up to date.
-
-    It may be killed at any time; started again, it resumes.
-    """
-    from dataclasses import asdict
-    from itertools import islice
-
-    from osler.build.knowledge import open_or_create
-    from osler.build.models import load_encoder
-    from osler.kb.upkeep import tick_every, watch_folder
-
-    settings = here.load_settings()
-    with open_or_create(settings) as kb:
-        kb.wait = wait
-        ticks = islice(tick_every(every), looks)
-        into, encoder = settings.access.source_of_new(source), load_encoder(settings)
-        for seen in watch_folder(kb, folder, into, encoder, ticks):
-            if seen.is_change:
-                line = f"documents in: {seen.documents:,}, out: {seen.gone:,}"
-                here.report_line(f"{line}; vectors: {seen.encoded:,}", asdict(seen))
-
-
 def snapshot(
     here: CliSession,
     name: Annotated[
@@ -118,13 +86,22 @@ def snapshot(
     drop: Annotated[
         str | None, typer.Option("--drop", help="Delete this snapshot.", show_default=False)
     ] = None,
+    restore: Annotated[
+        bool,
+        typer.Option("--restore", help="Go back to the copy, also over a damaged knowledge base."),
+    ] = False,
     wait: Wait = PATIENCE,
 ) -> None:
-    """Keep a named copy of the knowledge base, or list the copies."""
+    """Keep a named copy of the knowledge base, go back to one, or list the copies."""
     from osler.cli.tables import format_size, format_time
     from osler.kb.store import snapshots as kept
 
     settings = here.load_settings()
+    if restore:
+        if name is None:
+            raise typer.BadParameter("name the snapshot", param_hint="--restore")
+        _restore_snapshot(here, settings.kb.path, name, wait)
+        return
     if name is not None:
         with open_kb(settings, wait) as kb, show_progress(here) as report:
             taken = kb.take_snapshot(name, progress=report)
@@ -144,16 +121,10 @@ def snapshot(
         here.print_line("no snapshots yet; next: osler kb snapshot NAME")
 
 
-def rollback(
-    here: CliSession,
-    name: Name,
-    wait: Wait = PATIENCE,
-) -> None:
-    """Restore a snapshot, also over a damaged knowledge base."""
+def _restore_snapshot(here: CliSession, path: Path, name: str, wait: float) -> None:
     from osler.extract.derived import EXTRACTED_FACTS
     from osler.kb.base import KnowledgeBase
 
-    path = here.load_settings().kb.path
     with show_progress(here) as report:
         back = KnowledgeBase.restore(
             path, name, derived=EXTRACTED_FACTS, wait=wait, progress=report
@@ -166,7 +137,13 @@ def rollback(
 
 def export(
     here: CliSession,
-    path: Annotated[Path, typer.Argument(help="File to write: .jsonl or .parquet.")],
+    to: Annotated[
+        str | None,
+        typer.Argument(
+            help="File to write, .jsonl or .parquet; or a Qdrant server, as http://HOST:6333"
+            " (without either, that of kb.url).",
+        ),
+    ] = None,
     fmt: Annotated[
         str | None,
         typer.Option("--format", help="jsonl or parquet, whatever the name of the file."),
@@ -176,8 +153,19 @@ def export(
         datetime | None,
         typer.Option(help="Only documents added at this time (UTC) or later."),
     ] = None,
+    rebuild: Annotated[
+        bool,
+        typer.Option("--rebuild", help="On a server: replace the collections of another encoder."),
+    ] = False,
 ) -> None:
-    """Write every passage with its provenance. JSON Lines can be added again."""
+    """Write every passage with its provenance. JSON Lines can be added again.
+
+    To a Qdrant server only changes are sent, and an interrupted export resumes; set kb.url to
+    search there.
+    """
+    if to is None or "://" in to:
+        _push_changes(here, to, rebuild=rebuild)
+        return
     from datetime import UTC
 
     from osler.errors import BadConfig
@@ -190,48 +178,22 @@ def export(
         closed = [name for name in kb.sources if not settings.access.may_search(name)]
         if closed and (source is None or source in closed):
             raise BadConfig("this would export what may not be read", fix="name a --source")
-        done = kb.export(path, form=named_form(fmt), source=source, since=first, progress=report)
+        done = kb.export(
+            Path(to), form=named_form(fmt), source=source, since=first, progress=report
+        )
     here.report_line(
         f"{done.path}: {done.documents:,} documents, {done.passages:,} passages",
         {**asdict(done), "path": str(done.path)},
     )
 
 
-def release(
-    here: CliSession,
-    source: Annotated[str, typer.Argument(help="Source whose held documents are released.")],
-    wait: Wait = PATIENCE,
-) -> None:
-    """Release a source's held documents (access.held); then run `kb build`."""
-    from osler.kb.upkeep import release as let_in
-
-    with open_kb(here.load_settings(), wait) as kb:
-        done = let_in(kb, source)
-    documents = sum(one.documents for one in done)
-    said = f"{documents:,} documents of {source} are let in; now: osler kb build"
-    here.report_line(said, {"source": source, "documents": documents})
-
-
-def push(
-    here: CliSession,
-    to: Annotated[
-        str | None,
-        typer.Option("--to", help="The server, as http://HOST:6333; else kb.url.", metavar="URL"),
-    ] = None,
-    rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Replace the collections of another encoder.")
-    ] = False,
-) -> None:
-    """Copy the knowledge base to a Qdrant server; only changes are sent.
-
-    An interrupted push resumes. Set kb.url to search there.
-    """
+def _push_changes(here: CliSession, url: str | None, *, rebuild: bool) -> None:
     from osler.build.knowledge import search_backend
     from osler.errors import BadConfig
 
-    settings = here.load_settings({"kb.url": to})
+    settings = here.load_settings({"kb.url": url})
     if not settings.kb.url:
-        raise BadConfig("there is no server to push to", fix="give --to URL, or set kb.url")
+        raise BadConfig("there is nowhere to export to", fix="name a file or a URL, or set kb.url")
     with open_kb(settings) as kb, show_progress(here) as report:
         pushed = kb.push(search_backend(settings), rebuild=rebuild, progress=report)
     if here.json or not here.quiet:
@@ -328,3 +290,65 @@ def _add_command(recipe: DownloadRecipe, folder: Path) -> str:
 
     form = f" --format {recipe.format}" if recipe.format else ""
     return f"osler kb add {shlex.quote(str(folder))} --source {recipe.source}{form}"
+
+
+def record(
+    here: JsonSession,
+    server: Annotated[str, typer.Argument(help="Address of the FHIR R4 server.")],
+    patient: Annotated[str, typer.Argument(help="Id of the Patient resource.")],
+    out: Annotated[Path, typer.Option(help="File to write; it must not exist yet.")],
+    token_file: Annotated[
+        Path | None, typer.Option(help="File with a token that you have.", show_default=False)
+    ] = None,
+    client: Annotated[
+        str, typer.Option(help="Name of this client at the server (SMART Backend Services).")
+    ] = "",
+    key: Annotated[
+        Path | None, typer.Option(help="Its private key, PEM.", show_default=False)
+    ] = None,
+    key_id: Annotated[str, typer.Option(help="`kid` of its public key at the server.")] = "",
+    algorithm: Annotated[str, typer.Option(help="RS384 or ES384.")] = "RS384",
+) -> None:
+    """Read a patient's whole record from a FHIR server into a file: `Patient/ID/$everything`.
+
+    The file holds names and dates, and only you can read it: add it with
+    `osler kb add FILE --source emr`, which leaves them out, and delete it.
+    """
+    import json
+    import os
+
+    import httpx2
+
+    from osler.errors import BadConfig
+    from osler.sources.patients.fhir_server import BackendClient, fetch_record, fetch_token
+
+    with httpx2.Client(follow_redirects=False, timeout=30) as http:
+        if token_file is not None:
+            token = _read(token_file).strip()
+        elif key is not None and client and key_id:
+            signer = BackendClient(client, _read(key), key_id, algorithm)
+            token = fetch_token(server, signer, http)
+        else:
+            raise BadConfig(
+                "a FHIR server wants a token",
+                fix="give --token-file, or --client, --key and --key-id",
+            )
+        bundle = fetch_record(server, patient, token, http)
+    try:
+        place = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise BadConfig(f"{out} cannot be written: {error.strerror}", fix="name another") from error
+    with os.fdopen(place, "w", encoding="utf-8") as file:
+        json.dump(bundle, file, ensure_ascii=False)
+    count = len(bundle["entry"])
+    line = f"{count:,} resources; next: osler kb add {out} --source emr, then delete the file"
+    here.report_line(line, {"file": str(out), "resources": count})
+
+
+def _read(path: Path) -> str:
+    from osler.errors import BadConfig
+
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadConfig(f"{path} cannot be read: {error}", fix="name another file") from error

@@ -1,21 +1,36 @@
-"""`osler trace`: recorded runs, listed, shown, and side by side."""
+"""`osler trace` and `replay`: recorded runs, listed, shown, side by side, exported, and again."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.options import JsonSession
+from osler.cli.options import JsonSession, Trace
 from osler.cli.session import CliSession
+from osler.errors import BadRun, OslerError, translate_os_errors
 
 if TYPE_CHECKING:
+    from osler.answer.export import ExportedAnswer
     from osler.cli.render import RunPage
     from osler.settings import Settings
     from osler.types import Answer
+
+# File name endings that name a format, so that --to need not.
+_BY_SUFFIX = {
+    ".md": "markdown",
+    ".html": "html",
+    ".docx": "docx",
+    ".pdf": "pdf",
+    ".ris": "ris",
+    ".bib": "bibtex",
+    ".csv": "csv",
+}
 
 
 def trace(
@@ -42,11 +57,23 @@ def trace(
             " and nothing in them is medicine.",
         ),
     ] = False,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="Write the answer with its references as markdown, html, docx, pdf; its"
+            " references as ris, bibtex; its evidence as csv; what its studies state as studies"
+            " (CSV); or as fhir (R4 resources). By default as --out ends."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The file to write; else a text goes to standard output.")
+    ] = None,
 ) -> None:
-    """List the recorded runs; show one of them, or several side by side.
+    """List the recorded runs; show or export one of them, or show several side by side.
 
     Of one run: answer, evidence and film; with --json its events, as JSON Lines. Side by side: the
-    films, as of one question under two strategies.
+    films, as of one question under two strategies. With --to or --out the answer is written for
+    other programs; Word and PDF need the extra `export`, and --out.
     """
     from osler.build.privacy import open_runs
     from osler.cli.runs import find_run, list_runs, read_report
@@ -65,6 +92,9 @@ def trace(
         from osler.cli.run_output import report_document
 
         here.show_result(compare_page(reports), {"runs": [report_document(one) for one in reports]})
+        return
+    if to or out:
+        write_out(here, [_exported_answer(reports[0])], format_of(to, out), out)
         return
     _show_run(here, settings, reports[0], html, notes=notes)
 
@@ -106,7 +136,7 @@ def _changed_lines(settings: Settings, answer: Answer, snapshot: str) -> list[st
 def _write_page(path: Path, report: RunPage) -> None:
     """The page, wholly or not at all. Raises `BadConfig` where it cannot be written."""
     from osler.cli.page import render_page
-    from osler.errors import BadConfig, translate_os_errors
+    from osler.errors import BadConfig
     from osler.llm.core.cache import write_whole
 
     text = render_page(report)
@@ -116,3 +146,60 @@ def _write_page(path: Path, report: RunPage) -> None:
         write_whole(path) as draft,
     ):
         draft.write_text(text, encoding="utf-8")
+
+
+def replay(
+    here: CliSession,
+    run: Annotated[str, typer.Argument(help='The start of a run\'s id, "last", or its folder.')],
+    trace: Trace = None,
+) -> None:
+    """Replay a recorded run without a model; fails where an event differs."""
+    from osler.build.privacy import open_runs
+    from osler.cli.run_output import make_report, show_result, watch_events
+    from osler.cli.runs import find_run, read_report
+    from osler.runs.answering import replay as again
+
+    settings = here.load_settings()
+    log = find_run(run, settings.runs.path, open_runs(settings))
+    question = read_report(log).question
+    with watch_events(here, trace, first=("replaying the run", "")) as sink:
+        finished = asyncio.run(again(log.parent, sink=sink))
+    here.print_line(f"replayed {len(finished.events)} events; all identical\n")
+    show_result(here, make_report(finished, question), film=False)
+
+
+def _exported_answer(found: RunPage) -> ExportedAnswer:
+    from osler.answer.export import ExportedAnswer
+
+    if found.solution is None:
+        raise BadRun(f"run {found.run} has no answer", fix="choose another run")
+    return ExportedAnswer(found.question, found.solution, found.run, found.strategy, found.snapshot)
+
+
+def format_of(to: str | None, out: Path | None) -> str:
+    """The format that is wanted, or that the file's name ends with; Markdown by default.
+
+    Raises `BadArgument` for an unknown one, and for a file of no text without `out`.
+    """
+    from osler.answer.export import find_kind
+    from osler.errors import BadArgument
+
+    chosen = to or (_BY_SUFFIX.get(out.suffix.lower(), "") if out else "") or "markdown"
+    if out is None and not find_kind(chosen).is_text:
+        raise BadArgument(f"{chosen} cannot be shown in a terminal", fix="name a file with --out")
+    return chosen
+
+
+def write_out(
+    here: CliSession, answers: Sequence[ExportedAnswer], to: str, out: Path | None
+) -> None:
+    """Writes the file, or without one its text to standard output."""
+    from osler.answer.export import write_export
+
+    data = write_export(answers, to)
+    if out is None:
+        sys.stdout.write(data.decode("utf-8-sig"))
+        return
+    with translate_os_errors(f"cannot write {out}", OslerError, "name another file with --out"):
+        out.write_bytes(data)
+    here.report_line(f"written to {out}", {"path": str(out), "format": to, "bytes": len(data)})

@@ -144,7 +144,7 @@ class ThreadStore:
             row = db.execute(select, (workspace, id)).fetchone()
             if row is None:
                 raise UnknownThread(
-                    f"there is no thread {id[:80]!r}", fix="`osler thread show` lists them"
+                    f"there is no thread {id[:80]!r}", fix="`osler thread` lists them"
                 )
             return Thread(id, row[0], _read_turns(db, workspace, id, MOST_TURNS))
 

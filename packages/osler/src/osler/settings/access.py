@@ -38,7 +38,7 @@ class AccessSettings(SettingsSection):
     Qdrant server. This machine always may."""
     held: SourceNames = ()
     """Sources whose new documents are held: `osler kb add` puts them aside, and they are found once
-    `osler kb release SOURCE` lets them in."""
+    `osler kb build --release SOURCE` lets them in."""
     key_file: OptionalPlace = None
     """File with a server key: the command line then keeps to its scope."""
 

@@ -73,7 +73,7 @@ class KbSettings(SettingsSection):
     auto: the server where url is set, else the embedded engine where it is installed and the
     passages are many, else the SQLite file."""
     url: str = ""
-    """A Qdrant server, as "http://HOST:6333"; see `osler kb push`."""
+    """A Qdrant server, as "http://HOST:6333"; see `osler kb export`."""
     key_file: OptionalPlace = None
     """File with the server's key; without one, QDRANT_API_KEY of the environment."""
     collection: str = Field(default="osler", pattern=r"[A-Za-z0-9_-]{1,64}")

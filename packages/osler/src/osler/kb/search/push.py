@@ -83,7 +83,7 @@ def _check_encoder(existing: dict[str, Collection], encoder: str, *, afresh: boo
                 f"collection {collection.name} was pushed with {theirs}"
                 f" (layout {collection.version}), this knowledge base has {encoder or 'no encoder'}"
                 f" (layout {VERSION})",
-                fix="run `osler kb push --rebuild`, which replaces it, or set kb.collection",
+                fix="run `osler kb export --rebuild`, which replaces it, or set kb.collection",
             )
 
 
@@ -119,7 +119,7 @@ class _PushJob:
         if (now := self._count_points(collection)) != count:
             raise KnowledgeBaseError(
                 f"collection {collection} holds {now:,} points instead of {count:,}",
-                fix="run `osler kb push` again; is another process pushing to it?",
+                fix="run `osler kb export` again; is another process pushing to it?",
             )
         retracted = self._db.execute(
             "SELECT count(*) FROM passage JOIN document ON document.number = passage.document"

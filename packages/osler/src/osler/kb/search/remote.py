@@ -64,7 +64,7 @@ def translate_errors(where: str) -> Iterator[None]:
     except ApiException as error:
         raise KnowledgeBaseError(
             f"the Qdrant server {where} refused a request: {_first_line(error)}",
-            fix="check kb.url and its key; `osler kb push --to URL` repairs the collections",
+            fix="check kb.url and its key; `osler kb export URL` repairs the collections",
         ) from error
 
 
@@ -173,7 +173,7 @@ class QdrantBackend(sparse.SparseDenseBackend):
             if not complete:
                 raise KnowledgeBaseUnbuilt(
                     f"the Qdrant server {self.choice.url} holds no collection {self.choice.name}-…",
-                    fix=f"run `osler kb push --to {self.choice.url}`",
+                    fix=f"run `osler kb export {self.choice.url}`",
                 )
             self._known, self._known_at = complete, now
         return self._known

@@ -173,7 +173,9 @@ def open_for_writing(
             sync_path(folder)
 
 
-_DAMAGED = "go back with `osler kb rollback NAME` (`osler kb snapshot` lists them), or rebuild it"
+_DAMAGED = (
+    "`osler kb snapshot NAME --restore` goes back (without NAME all are listed); or rebuild it"
+)
 _FIXES = {
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
     sqlite3.SQLITE_NOTADB: _DAMAGED,
@@ -197,7 +199,7 @@ def translate_errors(folder: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", -1) & 0xFF
         raise KnowledgeBaseError(
             f"the knowledge base in {folder} failed: {error}",
-            fix=_FIXES.get(code, "run `osler kb verify`"),
+            fix=_FIXES.get(code, "run `osler kb info --verify`"),
         ) from error
 
 

@@ -196,7 +196,7 @@ def _check_copy(copy: sqlite3.Connection, name: str) -> None:
     for (line,) in copy.execute("PRAGMA quick_check(1)"):
         if line != "ok":
             raise KnowledgeBaseError(
-                f"snapshot {name} would be damaged: {line}", fix="run `osler kb verify`"
+                f"snapshot {name} would be damaged: {line}", fix="run `osler kb info --verify`"
             )
 
 
