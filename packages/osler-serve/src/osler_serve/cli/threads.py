@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +16,29 @@ if TYPE_CHECKING:
     from osler.answer.export import ExportedAnswer
     from osler.runs.threads import Thread
     from osler.settings import Settings
+
+
+@dataclass(frozen=True)
+class AgainOptions:
+    """Whether the last question is asked again, and how often."""
+
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again",
+            help="Ask the last question of one or several again where the knowledge base changed"
+            " since: its next turn; what is new or gone is listed.",
+        ),
+    ] = False
+    every: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01, help="With --again: hours between checks, until stopped.", show_default=False
+        ),
+    ] = None
+    looks: Annotated[int | None, typer.Option(min=1, help="With --every: stop after N checks.")] = (
+        None
+    )
 
 
 def thread(
@@ -36,26 +59,11 @@ def thread(
             "--replay", help="Replay its runs without a model; fails where an event differs."
         ),
     ] = False,
-    again: Annotated[
-        bool,
-        typer.Option(
-            "--again",
-            help="Ask the last question of one or several again where the knowledge base changed"
-            " since: its next turn; what is new or gone is listed.",
-        ),
-    ] = False,
-    every: Annotated[
-        float | None,
-        typer.Option(
-            min=0.01, help="With --again: hours between checks, until stopped.", show_default=False
-        ),
-    ] = None,
-    looks: Annotated[
-        int | None, typer.Option(min=1, help="With --every: stop after N checks.")
-    ] = None,
     delete: Annotated[
         bool, typer.Option("--delete", help="Delete it. Its runs stay: `osler trace` lists them.")
     ] = False,
+    *,
+    repeated: AgainOptions,
 ) -> None:
     """Show a conversation: each question, how it was searched for, and its answer; or list all."""
     from osler.runs.threads import ThreadStore
@@ -67,8 +75,8 @@ def thread(
         page = {o.id: o.turns[0].question if o.turns else "no questions yet" for o in every_one}
         here.show({"threads": [asdict(one) for one in every_one]}, page)
         return
-    if again:
-        _ask_again(here, settings, names, every, looks)
+    if repeated.again:
+        _ask_again(here, settings, names, repeated)
         return
     if len(names) > 1:
         raise typer.BadParameter("name one conversation; only --again takes several")
@@ -112,16 +120,15 @@ def _ask_again(
     here: JsonSession,
     settings: Settings,
     names: list[str],
-    every: float | None,
-    looks: int | None,
+    repeated: AgainOptions,
 ) -> None:
     from itertools import islice
 
     from osler.kb.upkeep import tick_every
     from osler.runs.threads import ThreadStore
 
-    store = ThreadStore(settings.home)
-    for _ in islice(tick_every(3600 * (every or 1)), looks if every else 1):
+    store, every = ThreadStore(settings.home), repeated.every
+    for _ in islice(tick_every(3600 * (every or 1)), repeated.looks if every else 1):
         threads = [store.read_thread(name) for name in names]
         if not asyncio.run(_show_changes(here, settings, threads)) and not every:
             here.report_line("nothing is asked: the knowledge base is as it was", {"changes": []})

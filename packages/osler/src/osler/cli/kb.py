@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -32,6 +32,23 @@ PATIENCE = 30.0
 WORTH_TIMING = 200
 
 
+@dataclass(frozen=True)
+class WatchOptions:
+    """Whether a folder is looked at again."""
+
+    watch: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            help="Look at the folder again after so many seconds, and build, until stopped.",
+            show_default=False,
+        ),
+    ] = None
+    looks: Annotated[int | None, typer.Option(min=1, help="With --watch: stop after N checks.")] = (
+        None
+    )
+
+
 def add(
     here: CliSession,
     paths: Annotated[list[Path], typer.Argument(help="Files, folders and archives.")],
@@ -54,17 +71,8 @@ def add(
         str | None,
         typer.Option(help="How texts are cut: omni, kag, tc-rag, or as 800, 800+100, 256t+64."),
     ] = None,
-    watch: Annotated[
-        float | None,
-        typer.Option(
-            min=0.1,
-            help="Look at the folder again after so many seconds, and build, until stopped.",
-            show_default=False,
-        ),
-    ] = None,
-    looks: Annotated[
-        int | None, typer.Option(min=1, help="With --watch: stop after N checks.")
-    ] = None,
+    *,
+    watched: WatchOptions,
 ) -> None:
     """Read files into a source. Files with the content that they had are skipped.
 
@@ -74,10 +82,10 @@ def add(
     from osler.build.knowledge import open_or_create
 
     settings = here.load_settings({"kb.chunk": chunk})
-    if watch is not None:
+    if watched.watch is not None:
         if source is None or len(paths) != 1:
             raise typer.BadParameter("it takes one folder and --source", param_hint="--watch")
-        _watch_folder(here, settings, paths[0], source, watch, looks, wait)
+        _watch_folder(here, settings, paths[0], source, watched, wait)
         return
     with open_or_create(settings) as kb, show_progress(here) as report:
         kb.wait = wait
@@ -103,8 +111,7 @@ def _watch_folder(
     settings: Settings,
     folder: Path,
     source: str,
-    seconds: float,
-    looks: int | None,
+    watched: WatchOptions,
     wait: float,
 ) -> None:
     from itertools import islice
@@ -115,7 +122,7 @@ def _watch_folder(
 
     with open_or_create(settings) as kb:
         kb.wait = wait
-        ticks = islice(tick_every(seconds), looks)
+        ticks = islice(tick_every(watched.watch or 0), watched.looks)
         into, encoder = settings.access.source_of_new(source), load_encoder(settings)
         for seen in watch_folder(kb, folder, into, encoder, ticks):
             if seen.is_change:

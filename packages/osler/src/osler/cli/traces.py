@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,6 +33,23 @@ _BY_SUFFIX = {
 }
 
 
+@dataclass(frozen=True)
+class ExportOptions:
+    """The answer written for other programs."""
+
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="Write the answer with its references as markdown, html, docx, pdf; its"
+            " references as ris, bibtex; its evidence as csv; what its studies state as studies"
+            " (CSV); or as fhir (R4 resources). By default as --out ends."
+        ),
+    ] = None
+    out: Annotated[
+        Path | None, typer.Option(help="The file to write; else a text goes to standard output.")
+    ] = None
+
+
 def trace(
     here: JsonSession,
     runs: Annotated[
@@ -57,17 +74,8 @@ def trace(
             " and nothing in them is medicine.",
         ),
     ] = False,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            help="Write the answer with its references as markdown, html, docx, pdf; its"
-            " references as ris, bibtex; its evidence as csv; what its studies state as studies"
-            " (CSV); or as fhir (R4 resources). By default as --out ends."
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The file to write; else a text goes to standard output.")
-    ] = None,
+    *,
+    export: ExportOptions,
 ) -> None:
     """List the recorded runs; show or export one of them, or show several side by side.
 
@@ -93,8 +101,9 @@ def trace(
 
         here.show_result(compare_page(reports), {"runs": [report_document(one) for one in reports]})
         return
-    if to or out:
-        write_out(here, [_exported_answer(reports[0])], format_of(to, out), out)
+    if export.to or export.out:
+        chosen = format_of(export.to, export.out)
+        write_out(here, [_exported_answer(reports[0])], chosen, export.out)
         return
     _show_run(here, settings, reports[0], html, notes=notes)
 
