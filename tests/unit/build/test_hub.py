@@ -133,7 +133,7 @@ async def test_a_base_is_built_searched_and_reranked_as_the_settings_say(tmp_pat
         told = [{"index": i, "relevance_score": float("Gout" in t)} for i, t in enumerate(texts)]
         return PostReply({"results": told})
 
-    embedder = {"kind": "hub", "path": bert, "longest": 64, "device": "cpu"}
+    embedder = {"kind": "hub", "path": bert, "longest": 64}
     plain = settings(tmp_path, embedder=embedder)
     with KnowledgeBase.create(plain.kb.path) as kb:
         kb.add([tmp_path / "notes.md"], source="book")

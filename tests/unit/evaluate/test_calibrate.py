@@ -26,11 +26,8 @@ from osler_lab.studies.calibrate import (
 from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 QUESTIONS = [Question(f"q{n}", f"What does drug {n} treat?") for n in range(6)]
-TAU = {"tau", "tau_model", "tau_share", "tau_n", "tau_date", "tau_questions"}
-SURENESS = {
-    f"sureness{part}"
-    for part in ("", "_model", "_risk", "_confidence", "_n", "_date", "_questions")
-}
+TAU = {"tau", "tau_model", "tau_basis"}
+SURENESS = {"sureness", "sureness_model", "sureness_basis"}
 TODAY = date(2026, 11, 21)
 FITTED = SigmaFit(3.25, "cppl", "m", 0.9, 6, "2026-11-21", "mine.jsonl")
 
@@ -127,12 +124,7 @@ def test_a_fit_is_written_and_every_other_line_stays(tmp_path: Path, text: str) 
         "sigma": 3.25,
         "metric": "cppl",
         "model": "m",
-        "quantile": 0.9,
-        "n": 6,
-        "date": "2026-11-21",
-        "questions": "mine.jsonl",
-        "risk": 0.0,
-        "confidence": 0.95,
+        "basis": "calibrated: quantile 0.9 of 6 questions (mine.jsonl), 2026-11-21",
     }
     assert after.model_copy(update={"calibration": before.calibration}) == before
     now = path.read_text("utf-8").splitlines()
@@ -144,7 +136,9 @@ def test_a_fit_is_written_and_every_other_line_stays(tmp_path: Path, text: str) 
 
 def test_a_file_that_is_not_there_is_made(tmp_path: Path) -> None:
     write_calibration(FITTED, tmp_path / "osler.toml")
-    assert tomllib.loads((tmp_path / "osler.toml").read_text("utf-8"))["calibration"]["n"] == 6
+    assert (
+        tomllib.loads((tmp_path / "osler.toml").read_text("utf-8"))["calibration"]["sigma"] == 3.25
+    )
     with pytest.raises(BadConfig, match="cannot write"):
         write_calibration(FITTED, tmp_path / "no" / "osler.toml")
 

@@ -80,8 +80,8 @@ def test_tau_stands_beside_sigma_in_the_file(tmp_path: Path) -> None:
     write_calibration(FITTED, path)
     now = load({}, cwd=tmp_path, env={}, file=path).settings.calibration
     assert (now.sigma, now.model) == (3.5, "p")
-    assert (now.tau, now.tau_model, now.tau_n) == (0.62, "reader", 6)
-    assert (now.tau_date, now.tau_questions) == ("2026-11-21", "mine.jsonl")
+    assert (now.tau, now.tau_model) == (0.62, "reader")
+    assert now.tau_basis == "calibrated: 90% right of 6 answers (mine.jsonl), 2026-11-21"
 
 
 def test_a_hand_set_tau_is_refused_and_force_takes_it_out(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def fitted(model: str) -> Settings:
     data = {
         "model": SERVER,
         "strategy": {"kind": "kag-thinker"},
-        "calibration": {"tau": 0.62, "tau_model": model, "tau_n": 6, "tau_date": "2026-11-21"},
+        "calibration": {"tau": 0.62, "tau_model": model, "tau_basis": "fitted today"},
     }
     return Settings.model_validate(data)
 
@@ -107,7 +107,7 @@ def test_a_calibrated_tau_is_used_for_its_model_alone() -> None:
     chosen = KagThinkerSettings()
     assert boundary_tau(fitted("reader"), chosen, "reader") == (
         0.62,
-        "tau 0.62: calibrated on 6 answers, 2026-11-21",
+        "tau 0.62: fitted today",
     )
     value, note = boundary_tau(fitted("other"), chosen, "reader")
     assert value == 0.5
@@ -120,7 +120,7 @@ async def test_a_run_under_a_calibrated_tau_says_so() -> None:
     script = ScriptedModel(["nothing"] * 30, name="reader")
     run = Run()
     await build_solver(fitted("reader"), parts(script)).solve(Question("q", "Why?"), run)
-    assert run.events[0] == Noted("tau 0.62: calibrated on 6 answers, 2026-11-21")
+    assert run.events[0] == Noted("tau 0.62: fitted today")
 
 
 def test_a_graded_file_needs_answers_and_reads_letters_as_options(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_the_command_fits_tau_where_the_strategy_is_kag_thinker(
     result = CliRunner().invoke(app, ["--set", "strategy.kind=kag-thinker", "calibrate"])
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())
-    assert "tau 0.6 tau model m tau share 0.9" in said
+    assert "tau 0.6 model m share 0.9" in said
     text = (tmp_path / "osler.toml").read_text("utf-8")
     assert "tau = 0.6\n" in text
     assert 'tau_model = "m"' in text

@@ -17,6 +17,7 @@ from waiting import AwaitableEvent
 from osler.kb.base import KnowledgeBase
 from osler.trace import read_events, to_line
 from osler_lab.testing.scripted import HashingEncoder
+from osler_serve import run_streams
 
 HOSTILE = "<script>alert(1)</script> What is given first? \u202e\u200b"
 
@@ -275,10 +276,11 @@ async def streamed(client: httpx2.AsyncClient, run: str) -> list[tuple[int, str,
     return [(int(id[4:]), name[7:], json.loads(data[6:])) for id, name, data in blocks]
 
 
-def test_silent_stream_sends_pings(home: Path) -> None:
+def test_silent_stream_sends_pings(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_streams, "PING_SECONDS", 0.02)
     gate = AwaitableEvent()
     with (
-        serve_osler(home, model=FixedModel(gate=gate), serve={"ping_seconds": 0.02}) as place,
+        serve_osler(home, model=FixedModel(gate=gate)) as place,
         httpx2.Client(base_url=place.url) as client,
     ):
         run = start_run(client)

@@ -38,7 +38,7 @@ from osler_serve.api import At, Who
 from osler_serve.keys import Caller
 from osler_serve.problems import BadParameter, RefusedRequest
 from osler_serve.run_manager import ActiveRun
-from osler_serve.run_streams import SSE_HEADERS, SSE_MEDIA, SSE_PING
+from osler_serve.run_streams import PING_SECONDS, SSE_HEADERS, SSE_MEDIA, SSE_PING
 from osler_serve.run_views import load_run, started_event
 from osler_serve.state import ServerState
 
@@ -285,8 +285,7 @@ class ChatAnswer:
         """The stream: what is done meanwhile as reasoning, then the answer piece by piece."""
         yield self.encode_delta({"role": "assistant", "content": self.first_words})
         try:
-            pings = self.site.settings.serve.ping_seconds
-            async for item in self.site.desk.follow_lines(self.live, ping=pings):
+            async for item in self.site.desk.follow_lines(self.live, ping=PING_SECONDS):
                 if item is None:
                     yield SSE_PING
                 for note in reasoning_notes([item[1]] if item else [], self.notes_of):

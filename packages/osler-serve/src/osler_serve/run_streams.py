@@ -11,6 +11,8 @@ SSE_MEDIA = "text/event-stream"
 SSE_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _TYPE = re.compile(r'"type":"([a-z._]+)"\}$')
 SSE_PING = b": ping\n\n"
+PING_SECONDS = 15.0
+"""Between keep-alive events on an idle stream: proxies close one that is silent for 60."""
 _QUEUED = b'event: run.queued\ndata: {"type":"run.queued"}\n\n'
 
 
@@ -22,7 +24,7 @@ async def stream_active(desk: RunManager, live: ActiveRun, after: int) -> AsyncI
     """
     if live.status == "queued":
         yield _QUEUED
-    async for item in desk.follow_lines(live, after, ping=desk.limits.ping_seconds):
+    async for item in desk.follow_lines(live, after, ping=PING_SECONDS):
         yield SSE_PING if item is None else frame_event(*item)
 
 

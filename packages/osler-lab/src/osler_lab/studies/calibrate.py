@@ -12,7 +12,7 @@ written into the settings file with what it was fitted to, and is used only ther
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
@@ -70,7 +70,7 @@ class StateValues:
 
 @dataclass(frozen=True, slots=True)
 class SigmaFit:
-    """The values written to [calibration] for TC-RAG's sigma."""
+    """A quantile for TC-RAG's sigma; no gold answer is compared: nothing bounds the wrong ones."""
 
     sigma: float
     metric: Metric
@@ -79,20 +79,39 @@ class SigmaFit:
     n: int
     date: str
     questions: str
-    risk: float = 0.0
-    """No gold answer is compared: nothing bounds the wrong ones."""
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """Keys of [calibration], and their values."""
+        of = f"quantile {self.quantile:g} of {self.n} questions ({self.questions})"
+        return {
+            "sigma": self.sigma,
+            "metric": self.metric,
+            "model": self.model,
+            "basis": f"calibrated: {of}, {self.date}",
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class TauFit:
-    """The values written to [calibration] for the boundary of KAG-Thinker."""
+    """The boundary of KAG-Thinker."""
 
     tau: float
-    tau_model: str
-    tau_share: float
-    tau_n: int
-    tau_date: str
-    tau_questions: str
+    model: str
+    share: float
+    n: int
+    date: str
+    questions: str
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """Keys of [calibration], and their values."""
+        of = f"{self.share:.0%} right of {self.n} answers ({self.questions})"
+        return {
+            "tau": self.tau,
+            "tau_model": self.model,
+            "tau_basis": f"calibrated: {of}, {self.date}",
+        }
 
 
 def packaged_questions() -> list[Question]:
@@ -249,4 +268,4 @@ def write_calibration(
     `force` comments out a strategy.sigma or strategy.tau. Raises `BadConfig` where the file
     cannot be written.
     """
-    write_keys(path, "calibration", asdict(found), comment_out=_HAND_SET if force else ())
+    write_keys(path, "calibration", found.settings, comment_out=_HAND_SET if force else ())

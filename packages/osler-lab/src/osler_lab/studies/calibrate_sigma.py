@@ -19,7 +19,7 @@ from typing import Any
 from osler.errors import BadConfig, BadQuestion
 from osler.methods.tcrag.monitor import Metric
 from osler_lab.evaluate.guarantee import GuaranteedThreshold, fit_threshold
-from osler_lab.studies.calibrate_sureness import read_graded_lines
+from osler_lab.studies.calibrate_sureness import bound_in_words, read_graded_lines
 
 _GRADE = (
     "ask with --strategy tc-rag --json and a large strategy.sigma, and write"
@@ -40,7 +40,7 @@ class GradedState:
 
 @dataclass(frozen=True, slots=True)
 class GuaranteedSigma:
-    """The values written to [calibration] for a sigma with a bound."""
+    """A sigma with a bound on the wrong answers below it."""
 
     sigma: float
     metric: Metric
@@ -50,6 +50,12 @@ class GuaranteedSigma:
     n: int
     date: str
     questions: str
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """Keys of [calibration], and their values."""
+        bound = bound_in_words(self.risk, self.confidence, self.n, self.questions, self.date)
+        return {"sigma": self.sigma, "metric": self.metric, "model": self.model, "basis": bound}
 
 
 def read_graded_states(path: Path) -> list[GradedState]:

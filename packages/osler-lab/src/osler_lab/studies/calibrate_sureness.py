@@ -42,15 +42,32 @@ class GradedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class SurenessFit:
-    """The values written to [calibration] for the least sureness of an answer."""
+    """The least sureness of an answer, with a bound on the wrong ones."""
 
     sureness: float
-    sureness_model: str
-    sureness_risk: float
-    sureness_confidence: float
-    sureness_n: int
-    sureness_date: str
-    sureness_questions: str
+    model: str
+    risk: float
+    confidence: float
+    n: int
+    date: str
+    questions: str
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """Keys of [calibration], and their values."""
+        bound = bound_in_words(self.risk, self.confidence, self.n, self.questions, self.date)
+        return {
+            "sureness": self.sureness,
+            "sureness_model": self.model,
+            "sureness_basis": bound,
+        }
+
+
+def bound_in_words(risk: float, confidence: float, n: int, questions: str, date: str) -> str:
+    return (
+        f"at most {risk:.0%} wrong with {confidence:.0%} confidence, by {n} graded answers"
+        f" ({questions}), {date}"
+    )
 
 
 def read_graded_lines(path: Path, read_line: Callable[[str, str], tuple[str, T] | None]) -> list[T]:

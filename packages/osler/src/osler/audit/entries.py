@@ -36,15 +36,15 @@ def open_audit(settings: Settings) -> AuditLog | None:
     if chosen.log == "off":
         return None
     folder = log_folder(settings)
-    return _open_log(folder, chosen.key_file or folder / "key.pem", chosen.copies, chosen.every)
+    return _open_log(folder, chosen.key_file or folder / "key.pem", chosen.copies)
 
 
 @cache
-def _open_log(folder: Path, key_file: Path, copies: Path | None, every: int) -> AuditLog:
+def _open_log(folder: Path, key_file: Path, copies: Path | None) -> AuditLog:
     from osler.audit.checkpoints import CheckpointSigner
     from osler.audit.log import AuditLog
 
-    return AuditLog(folder, CheckpointSigner(key_file), copies, every)
+    return AuditLog(folder, CheckpointSigner(key_file), copies)
 
 
 def write_entry(settings: Settings, record: Mapping[str, Any]) -> None:

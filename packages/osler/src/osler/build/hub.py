@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from osler.llm.transformers.hub import Weights
     from osler.llm.transformers.model import TransformersModel
 
+_SERVER_S = 120.0
+"""Seconds for one batch of texts on a server of encoders or rerankers, which none exceeds."""
+
 
 def open_transformers_model(chosen: ModelSettings) -> TransformersModel:
     """Loads the weights now. Raises `ModelError`."""
@@ -68,8 +71,7 @@ def open_encoder(chosen: EmbedderSettings) -> Encoder:
             return hub.medcpt_encoder(
                 _locate_weights(chosen.path, hub.MEDCPT_QUERY, chosen.revision),
                 _locate_weights(chosen.passage_path, hub.MEDCPT_ARTICLE, chosen.passage_revision),
-                dtype=chosen.dtype,
-                device=chosen.device,
+                dtype="auto",
             )
         case "plugin":
             return _open_brought_encoder(chosen.name)
@@ -101,8 +103,7 @@ def _open_hub_encoder(chosen: EmbedderSettings) -> Encoder:
         EncoderSide(read, chosen.longest, chosen.passage_prefix),
         pooling=chosen.pooling,
         languages=frozenset(chosen.languages),
-        dtype=chosen.dtype,
-        device=chosen.device,
+        dtype="auto",
     )
 
 
@@ -121,9 +122,7 @@ def open_reranker(settings: Settings) -> Relevance | None:
 
             return CrossEncoder(
                 _locate_weights(chosen.path, chosen.name, chosen.revision),
-                longest=chosen.longest,
-                dtype=chosen.dtype,
-                device=chosen.device,
+                dtype="auto",
             )
         case _ as never:
             assert_never(never)
@@ -197,7 +196,7 @@ def _server_client(chosen: EmbedderSettings | RerankerSettings, section: str) ->
             base_url=chosen.url,
             model=chosen.name,
             api_key=read_server_key(chosen.key_file, section),
-            timeout_s=chosen.timeout_s,
+            timeout_s=_SERVER_S,
             section=section,
         )
     )

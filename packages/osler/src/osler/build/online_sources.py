@@ -78,7 +78,7 @@ def _entity_tables(settings: Settings) -> tuple[EntityNames, ...]:
 
 def open_network(settings: Settings) -> OnlineClient:
     """The way out, with its cache in home."""
-    from osler.sources.online.client import OnlineClient, ReplyLimits
+    from osler.sources.online.client import OnlineClient
 
     chosen = settings.net
     return OnlineClient(
@@ -86,14 +86,13 @@ def open_network(settings: Settings) -> OnlineClient:
         offline=chosen.offline,
         private_hosts=frozenset(chosen.private_hosts),
         days=chosen.days,
-        bounds=ReplyLimits(seconds=chosen.timeout_s),
     )
 
 
 def open_cache(settings: Settings) -> ReplyCache:
     from osler.sources.online.cache import ReplyCache
 
-    return ReplyCache(settings.home / "web", settings.net.cache_mib * 2**20)
+    return ReplyCache(settings.home / "web")
 
 
 def cached_passage(settings: Settings, id: str) -> Passage | None:

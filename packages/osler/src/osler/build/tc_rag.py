@@ -64,13 +64,7 @@ def halting_threshold(settings: Settings, chosen: TcRagSettings, planner: str) -
     fitted, note = settings.calibration, ""
     if fitted.sigma is not None and metric != "off":
         if (fitted.metric, fitted.model) == (metric, planner):
-            basis = f"calibrated on {fitted.n} questions, {fitted.date}"
-            if fitted.risk:
-                basis = (
-                    f"at most {fitted.risk:.0%} wrong with {fitted.confidence:.0%} confidence, by"
-                    f" {fitted.n} graded answers, {fitted.date}"
-                )
-            return Threshold(fitted.sigma, basis)
+            return Threshold(fitted.sigma, fitted.basis)
         note = (
             f"the calibrated sigma {fitted.sigma:g} is for {fitted.metric} of {fitted.model},"
             f" not for {metric} of {planner}: it is not used"

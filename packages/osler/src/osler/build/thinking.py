@@ -156,8 +156,7 @@ def boundary_tau(settings: Settings, chosen: KagThinkerSettings, reader: str) ->
     if fitted.tau is None:
         return TAU, ""
     if fitted.tau_model == reader:
-        told = f"tau {fitted.tau:g}: calibrated on {fitted.tau_n} answers, {fitted.tau_date}"
-        return fitted.tau, told
+        return fitted.tau, f"tau {fitted.tau:g}: {fitted.tau_basis}"
     return TAU, (
         f"the calibrated tau {fitted.tau:g} is for {fitted.tau_model}, not for {reader}:"
         " it is not used"

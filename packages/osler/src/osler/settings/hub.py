@@ -8,17 +8,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from osler.settings.fields import OptionalPlace, Real, SettingsSection, Whole, split_list
+from osler.settings.fields import OptionalPlace, SettingsSection, Whole, split_list
 
-Dtype = Literal["auto", "float32", "bfloat16", "float16"]
-Device = Literal["auto", "cpu", "cuda"]
 KEY_FILE: Any = Field(
     default=None,
     description="File with the server's key; without one, OPENAI_API_KEY of the environment.",
 )
 REVISION = "The commit on the hub, 40 hexadecimal digits: a model from there must be pinned."
-DTYPE: Any = Field(default="auto", description="Of transformers' weights; auto: as stored.")
-DEVICE: Any = Field(default="auto", description="Where transformers runs; auto: cuda if there is.")
 
 
 def require_weights(path: Path | None, name: str, revision: str, prefix: str = "") -> None:
@@ -51,8 +47,6 @@ class EmbedderSettings(SettingsSection):
     passage_path: OptionalPlace = None
     """Its folder instead of a hub id."""
     key_file: OptionalPlace = KEY_FILE
-    timeout_s: Real = Field(default=120.0, gt=0, le=86_400)
-    """Seconds for one request to the server."""
     pooling: Literal["cls", "mean", "last"] = "cls"
     """Pooling of token states into the vector: first, mean of all, or last."""
     query_prefix: str = ""
@@ -65,8 +59,6 @@ class EmbedderSettings(SettingsSection):
         default=("en",), min_length=1
     )
     """Languages it was trained for; others are searched by words alone."""
-    dtype: Dtype = DTYPE
-    device: Device = DEVICE
 
     @model_validator(mode="after")
     def _check_weights(self) -> EmbedderSettings:
@@ -98,14 +90,8 @@ class RerankerSettings(SettingsSection):
     path: OptionalPlace = None
     """A model folder instead of a hub id."""
     key_file: OptionalPlace = KEY_FILE
-    timeout_s: Real = Field(default=120.0, gt=0, le=86_400)
-    """Seconds for one request to the server."""
     depth: Whole = Field(default=20, ge=1, le=1_000)
     """Hits that are reranked (Omni-RAG §5.1.2)."""
-    longest: Whole = Field(default=512, ge=8, le=65_536)
-    """Tokens of question and passage that are read."""
-    dtype: Dtype = DTYPE
-    device: Device = DEVICE
 
     @model_validator(mode="after")
     def _check_weights(self) -> RerankerSettings:

@@ -9,15 +9,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field, model_validator
 
 from osler.settings.fields import OptionalPlace, Place, Real, SettingsSection, Whole
-from osler.settings.hub import (
-    DEVICE,
-    DTYPE,
-    KEY_FILE,
-    REVISION,
-    Device,
-    Dtype,
-    require_weights,
-)
+from osler.settings.hub import KEY_FILE, REVISION, require_weights
 
 
 def _read_value(text: str) -> Any:
@@ -45,8 +37,10 @@ class ModelSettings(SettingsSection):
     adapters: tuple[Place, ...] = ()
     """Role adapters of the embedded engine: GGUF files of aLoRAs, each of which is asked for the
     prompts that it was trained for."""
-    dtype: Dtype = DTYPE
-    device: Device = DEVICE
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """Of transformers' weights; auto: as stored."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where transformers runs; auto: cuda if there is."""
     key_file: OptionalPlace = KEY_FILE
     timeout_s: Real = Field(default=300.0, gt=0, le=86_400)
     """Seconds for one call of the model, at most."""

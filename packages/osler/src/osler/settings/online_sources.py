@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from osler.settings.fields import NONE, Names, OptionalPlace, Places, Real, SettingsSection, Whole
+from osler.settings.fields import NONE, Names, OptionalPlace, Places, Real, SettingsSection
 
 
 class PatientSettings(SettingsSection):
@@ -21,9 +21,6 @@ class NetworkSettings(SettingsSection):
     """True: no network calls; only cached replies are used."""
     days: Real = Field(default=30.0, ge=0, le=3_650)
     """Days for which a fetched reply is used again."""
-    cache_mib: Whole = Field(default=256, ge=1, le=1_048_576)
-    """Mebibytes of fetched replies that are kept."""
-    timeout_s: Real = Field(default=20.0, gt=0, le=3_600, description="Seconds for one reply.")
     private_hosts: Names = ()
     """Hosts of your own network that may be called; all others must be public."""
 

@@ -12,7 +12,6 @@ from osler.settings.fields import (
     Place,
     RealLimit,
     SettingsSection,
-    Whole,
 )
 
 
@@ -55,6 +54,5 @@ class AuditSettings(SettingsSection):
     key_file: OptionalPlace = None
     """File of the signing key (default: key.pem in the log's folder; made there)."""
     copies: OptionalPlace = None
-    """File in a second place, to which signed checkpoints are appended."""
-    every: Whole = Field(default=100, ge=1, le=1_000_000)
-    """Entries from one copied checkpoint to the next."""
+    """File in a second place, to which every hundredth signed checkpoint is
+    appended."""

@@ -46,8 +46,6 @@ class ServeSettings(SettingsSection):
     """How long a client may take to send a request, or leave a reply unread."""
     connections: Whole = Field(default=1_024, ge=1, le=100_000)
     """Connections at once; more get 503."""
-    ping_seconds: Real = Field(default=15.0, gt=0, le=3_600)
-    """Seconds between keep-alive events on an idle stream."""
     hook_rules: OptionalPlace = None
     """A file of rules of your own for CDS Hooks, in place of the packaged sample."""
     hook_clients: OptionalPlace = None

@@ -130,40 +130,20 @@ class CalibrationSettings(SettingsSection):
     and only where strategy.sigma, or strategy.tau, is not set."""
 
     sigma: RealLimit = None
-    """With `risk` the threshold that graded answers bound; else a quantile of unlabelled values."""
+    """A conclusion stands below it."""
     metric: Metric = Field(default="cppl", description="State value that sigma is of.")
     model: str = Field(default="", description="Identity of the model that it was fitted to.")
-    quantile: Real = Field(default=0.9, gt=0, lt=1)
-    """Share of the first conclusions that lie below sigma."""
-    risk: Real = Field(
-        default=0.0,
-        ge=0,
-        lt=1,
-        description="Bound on the share of wrong answers below sigma; 0 = none, a quantile.",
-    )
-    confidence: Real = Field(default=0.95, gt=0, lt=1, description="Confidence of that bound.")
-    n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Conclusions that were valued.")
-    date: str = Field(default="", description="When it was fitted.")
-    questions: str = Field(default="", description="Questions that sigma was fitted to.")
+    basis: str = Field(default="", description="To what sigma was fitted, when, and its bound.")
     tau: ShareLimit = None
     """Least probability at which the model's own answers stand."""
     tau_model: str = Field(default="", description="Identity of the reader that tau was fitted to.")
-    tau_share: Real = Field(default=0.9, gt=0, lt=1)
-    """Share of the answers from tau on that are right."""
-    tau_n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Answers of its own.")
-    tau_date: str = Field(default="", description="When tau was fitted.")
-    tau_questions: str = Field(default="", description="On which questions tau was fitted.")
+    tau_basis: str = Field(default="", description="To what tau was fitted, and when.")
     sureness: ShareLimit = None
     """Least sureness of an answer; below it the answer is refused."""
     sureness_model: str = ""
     """Identity of the expert that says how sure answers are."""
-    sureness_risk: Real = Field(default=0.1, gt=0, lt=1)
-    """Bound on the share of wrong answers among them."""
-    sureness_confidence: Real = Field(default=0.95, gt=0, lt=1)
-    """Confidence with which the bound holds."""
-    sureness_n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Graded answers.")
-    sureness_date: str = Field(default="", description="When sureness was fitted.")
-    sureness_questions: str = Field(default="", description="On which graded answers.")
+    sureness_basis: str = ""
+    """Its bound on the share of wrong answers, to what it was fitted, and when."""
 
 
 def _default_home() -> Path:

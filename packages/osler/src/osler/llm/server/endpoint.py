@@ -100,7 +100,9 @@ class Endpoint:
         """Seconds for the next try of a call that has `left`, and how a message names the bound."""
         if hasty and self.describe_s < self.timeout_s:
             return self.describe_s, f"{self.describe_s:g} s"
-        return left, f"{self.timeout_s:g} s ({self.section}.timeout_s)"
+        # Only the language models' own bound can be set.
+        key = f" ({self.section}.timeout_s)" if self.section.startswith(("model", "roles")) else ""
+        return left, f"{self.timeout_s:g} s{key}"
 
     @property
     def host(self) -> str:
