@@ -20,8 +20,8 @@ from statistics import fmean, quantiles
 from typing import Any
 
 from osler.llm.core.base import Likelihood, TokenScore
+from osler.llm.local.gguf_files import default_gguf, wide_gguf
 from osler.llm.local.model import LlamaCpp
-from osler.llm.local.quantise import default_gguf, wide_gguf
 from osler.llm.server.client import Endpoint, connect_server
 from osler.llm.transformers.hub import dense_folder
 from osler.llm.transformers.model import open_transformers

@@ -212,8 +212,8 @@ async def model_of(arguments: argparse.Namespace) -> LanguageModel:
         from osler.llm.server.client import Endpoint, connect_server
 
         return await connect_server(Endpoint(base_url=arguments.url, model=arguments.name))
+    from osler.llm.local.gguf_files import default_gguf
     from osler.llm.local.model import LlamaCpp
-    from osler.llm.local.quantise import default_gguf
 
     path = arguments.weights or default_gguf()
     # A slot for each unit, so that the wording of its prompt is read once and kept.

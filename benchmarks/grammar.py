@@ -25,8 +25,8 @@ from osler.answer.options import letter_grammar
 from osler.errors import MalformedOutput
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.core.grammar import Grammar, from_schema
+from osler.llm.local.gguf_files import default_gguf
 from osler.llm.local.model import LlamaCpp
-from osler.llm.local.quantise import default_gguf
 from osler.llm.reading.verdicts import read_verdict, verdict_grammar
 from osler.methods.kag.parse import form_grammar, plan_grammar, read_plan
 from osler.methods.kag.reader import read_form

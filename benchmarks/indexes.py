@@ -30,7 +30,7 @@ from osler.extract import job as extraction
 from osler.extract import publish
 from osler.extract.derived import Extractions
 from osler.extract.dictionary import DictionaryExtractor
-from osler.extract.indexes import KINDS, Kind, job
+from osler.extract.indexes import KINDS, Kind, store
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
 from osler.retrieve.hybrid import Fusion
@@ -86,9 +86,9 @@ def prepare(settings: Settings, corpus: Sequence[dict[str, str]], encoder: Encod
         done = asyncio.run(extraction.run_extraction(settings.kb.path, extractor))
     print(f"extracted: {done.chunks} chunks, {dict(done.kinds)}, {done.seconds:.1f} s")
     publish.publish_items(settings.kb.path)
-    job.make_indexes(settings.kb.path, KINDS, encoder)
+    store.make_indexes(settings.kb.path, KINDS, encoder)
     print("\n| index | items | vectors | MB | seconds |\n|---|--:|--:|--:|--:|")
-    for cost in job.index_costs(settings.kb.path):
+    for cost in store.index_costs(settings.kb.path):
         took = "" if cost.seconds is None else f"{cost.seconds:.1f}"
         size = cost.bytes / 1e6
         print(f"| {cost.kind} | {cost.items:,} | {cost.vectors:,} | {size:.1f} | {took} |")

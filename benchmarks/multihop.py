@@ -47,9 +47,9 @@ from osler.build.live import live_parts
 from osler.build.models import load_encoder
 from osler.errors import MalformedOutput
 from osler.kb.base import KnowledgeBase
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Completion, Sampling
 from osler.llm.core.spans import answer_span, least_probability
-from osler.llm.core.speaker import Speaker
 from osler.methods.kag import boundary
 from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver

@@ -51,8 +51,8 @@ from osler.build.knowledge import (
 )
 from osler.build.models import load_encoder, load_roles
 from osler.kb.base import KnowledgeBase
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Sampling
-from osler.llm.core.speaker import Speaker
 from osler.methods.omni.planners import SourceDescription, SourcePlanner
 from osler.methods.omni.planners.prompting import Prompting, Proposer
 from osler.methods.omni.planners.single import OriginalQuestion, Query2Doc, TermExtractor

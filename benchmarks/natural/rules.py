@@ -18,7 +18,7 @@ import numpy as np
 
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
-from osler.kb.search.vectors import Floats
+from osler.kb.search.base import Floats
 from osler.kb.store.passages import indexed_text
 from osler.sources.catalogue import EMR, GRAPH
 from osler.types import Passage

@@ -13,7 +13,7 @@ import asyncio
 import time
 
 from osler.answer.written import WrittenComposer
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.ask import Speaker
 from osler.methods.kag.boundary import NoBoundary
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer

@@ -30,8 +30,8 @@ from statistics import mean, median, quantiles
 from typing import TypeVar
 
 from osler.llm.local.batch_scoring import BatchScorer, TextScores, Tokens
+from osler.llm.local.gguf_files import default_gguf
 from osler.llm.local.model import ForcedScorer, LlamaCpp
-from osler.llm.local.quantise import default_gguf
 
 TEXTS, LENGTH = 8, 40
 T = TypeVar("T")

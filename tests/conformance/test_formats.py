@@ -20,8 +20,8 @@ from osler.answer.options import letter_grammar
 from osler.errors import ModelMissing
 from osler.llm.core.base import Message, Sampling
 from osler.llm.core.grammar import Grammar, from_schema
+from osler.llm.local.gguf_files import default_gguf
 from osler.llm.local.model import LlamaCpp
-from osler.llm.local.quantise import default_gguf
 from osler.llm.reading.verdicts import read_verdict, verdict_grammar
 from osler.methods.kag.boundary import attempt_grammar
 from osler.methods.kag.logical_forms import Form, LogicalPlan, render_plan

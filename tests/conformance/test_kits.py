@@ -11,10 +11,10 @@ from osler.answer.gate import EvidenceGate
 from osler.answer.written import WrittenComposer
 from osler.errors import ModelMissing
 from osler.kb.base import KnowledgeBase
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import BatchLikelihood, LanguageModel, Likelihood, Sampling
-from osler.llm.core.speaker import Speaker
+from osler.llm.local.gguf_files import default_gguf
 from osler.llm.local.model import LlamaCpp
-from osler.llm.local.quantise import default_gguf
 from osler.llm.recording import WrappedRetriever, wrap_model
 from osler.llm.recording.tape import Tape
 from osler.methods.episode import MethodDeps

@@ -11,7 +11,7 @@ from manners import Manners
 from osler.build.models import LoadedModel
 from osler.extract.items import Entity, EntityRelation, KnowledgePoint, Unit
 from osler.extract.model import ModelExtractor
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.ask import Speaker
 from osler.methods.omni.planners import SourceDescription
 from osler.trace import Run
 from osler_lab.evaluate.judges import Judge

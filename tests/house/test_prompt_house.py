@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import house
-from osler.extract.schema import medicine_schema
+from osler.extract.items import medicine_schema
 from osler.methods.omni.planners import SourceDescription
 from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, describe_tool
 from osler.prompts import load_prompt, render_prompt

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from osler.llm.recording.response_cache import ResponseCache
+from osler.llm.recording import ResponseCache
 from osler_lab.evaluate.log import read_records
 
 Osler = Any

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.llm.core.align import decode_pieces
+from osler.llm.core.spans import decode_pieces
 
 TEXT = st.text(max_size=40)
 

@@ -19,7 +19,7 @@ from osler.extract import store as extracted
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.indexes import KINDS, Kind, entry_texts, written_tables
-from osler.extract.indexes import job as indexing
+from osler.extract.indexes import store as indexing
 from osler.extract.indexes.canon import NameClaim, resolve_entities
 from osler.extract.items import (
     ChunkSummary,

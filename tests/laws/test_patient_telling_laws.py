@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from osler.kb.ingest.chunk import document_passages
 from osler.sources.patients.codes import Code, CodeSystem
-from osler.sources.patients.entries import list_entries
 from osler.sources.patients.patient import Encounter, Fact, FactKind, Patient
-from osler.sources.patients.patient_document import document_of, profile_of
+from osler.sources.patients.patient_document import document_of, list_entries, profile_of
 
 codes = st.builds(
     Code,

@@ -7,7 +7,7 @@ from derivations import grammar_texts
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.ask import Speaker
 from osler.methods.omni.plan import (
     MOST,
     Query,

@@ -27,7 +27,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from osler.llm.local.quantise import default_gguf
+from osler.llm.local.gguf_files import default_gguf
 
 FOLDER = "OSLER_SERVERS"
 CONTEXT = 4096

@@ -17,7 +17,7 @@ from osler.build.strategies import build_solver
 from osler.errors import KnowledgeBaseUnbuilt, SourceUnavailable
 from osler.extract import ExtractionCost, ExtractionOutcome, job, publish
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
-from osler.extract.indexes import job as indexing
+from osler.extract.indexes import store as indexing
 from osler.extract.items import Entity, EntityRelation, ExtractedItems, KnowledgePoint
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import EVERYTHING

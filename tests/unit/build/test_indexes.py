@@ -12,7 +12,7 @@ from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
 from osler.extract import job, publish
 from osler.extract.derived import EXTRACTED_FACTS
 from osler.extract.dictionary import DictionaryExtractor
-from osler.extract.indexes import job as indexing
+from osler.extract.indexes import store as indexing
 from osler.kb.base import KnowledgeBase
 from osler.retrieve.hybrid import HybridRetriever
 from osler.retrieve.indexed import IndexedRetriever

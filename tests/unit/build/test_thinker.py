@@ -10,7 +10,7 @@ from osler.build.hub import search_server
 from osler.build.models import LoadedModel
 from osler.build.strategies import build_solver
 from osler.errors import BadConfig
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.ask import Speaker
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
 from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.depth import DepthSolver

@@ -14,7 +14,7 @@ from osler.doctor import DoctorReport
 from osler.doctor.checks import Check
 from osler.errors import ModelMissing
 from osler.kb.encoders import base, e5
-from osler.llm.local import quantise, weights
+from osler.llm.local import gguf_files, weights
 from osler.llm.local.weights import WeightFile
 from osler.settings import Settings, render_template
 
@@ -106,6 +106,6 @@ def test_without_the_weights_for_chinese_the_others_are_enough(
 
 def _stub_models(monkeypatch: pytest.MonkeyPatch, fetch: object) -> None:
     monkeypatch.setattr(weights, "fetch_weights", fetch)
-    monkeypatch.setattr(quantise, "default_gguf", lambda: Path("a.q8.gguf"))
+    monkeypatch.setattr(gguf_files, "default_gguf", lambda: Path("a.q8.gguf"))
     monkeypatch.setattr(base, "MiniLMEncoder", lambda: None)
     monkeypatch.setattr(e5, "E5Encoder", lambda: None)

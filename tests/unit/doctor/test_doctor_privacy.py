@@ -17,7 +17,7 @@ from osler.doctor.checks import (
 )
 from osler.kb.base import KnowledgeBase
 from osler.settings import Settings
-from osler.sources.patients.secret import FILE as KEY
+from osler.sources.patients.patient import FILE as KEY
 from osler_serve.ledger import Ledger
 
 

@@ -13,9 +13,8 @@ from extraction_scores import (
 )
 
 from osler.extract.anchor import Anchors
-from osler.extract.items import Entity, EntityRelation
+from osler.extract.items import Entity, EntityRelation, medicine_schema
 from osler.extract.patterns import PREDICATES
-from osler.extract.schema import medicine_schema
 from osler.graph.normal import normalize_name
 from osler.types import Passage
 

@@ -16,13 +16,12 @@ from hypothesis import strategies as st
 from osler.errors import ModelMissing
 from osler.extract import anchor, reply_format
 from osler.extract.anchor import Anchors
-from osler.extract.items import UNANCHORED, Unit
+from osler.extract.items import UNANCHORED, Unit, medicine_schema
 from osler.extract.model import ModelExtractor
-from osler.extract.schema import medicine_schema
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.core.grammar import Grammar
+from osler.llm.local.gguf_files import default_gguf
 from osler.llm.local.model import LlamaCpp
-from osler.llm.local.quantise import default_gguf
 from osler.types import Language, Passage
 from osler_lab.testing.scripted import ScriptedModel
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from osler.extract import name_patterns, names, patterns
+from osler.extract import names, patterns
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.items import Entity, EntityRelation, ExtractedItems
 from osler.graph.items import Name, SemanticType
@@ -113,8 +113,8 @@ FORMS = [
 
 @pytest.mark.parametrize(("text", "wanted"), FORMS)
 def test_names_are_known_by_their_form(text: str, wanted: list[tuple[str, str]]) -> None:
-    said = [text[start:end] for start, end in name_patterns.find_names(text)]
-    assert [(name, name_patterns.type_of(name)) for name in said] == wanted
+    said = [text[start:end] for start, end in names.find_names(text)]
+    assert [(name, names.type_of(name)) for name in said] == wanted
 
 
 def test_without_forms_only_what_texts_introduce_is_a_name() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadConfig
-from osler.extract import schema
+from osler.extract import items
 from osler.extract.reply_format import WIRES, CopyChoices, unit_grammar
 
 OWN = """
@@ -23,7 +23,7 @@ name = "Illness"
 
 
 def test_the_packaged_schema_has_table_15_and_the_five_kinds_of_table_17() -> None:
-    found = schema.medicine_schema()
+    found = items.medicine_schema()
     assert len(found.types) == 24
     assert (found.types[0], found.types[-1]) == ("Disease", "ObservationTarget")
     kinds = [kind.name for kind in found.knowledge]
@@ -33,12 +33,12 @@ def test_the_packaged_schema_has_table_15_and_the_five_kinds_of_table_17() -> No
 
 def test_a_schema_of_one_s_own_holds_types_and_predicates(tmp_path: Path) -> None:
     (tmp_path / "ward.toml").write_text(OWN, encoding="utf-8")
-    found = schema.load_schema(tmp_path / "ward.toml")
+    found = items.load_schema(tmp_path / "ward.toml")
     assert found.types == ("Medicine", "Illness")
-    assert found.knowledge == schema.medicine_schema().knowledge
+    assert found.knowledge == items.medicine_schema().knowledge
     assert found.entity[0].describe_in("zh") == "Medicine：what is given"
     (tmp_path / "ward.json").write_text(found.model_dump_json(), encoding="utf-8")
-    assert schema.load_schema(tmp_path / "ward.json").identity == found.identity
+    assert items.load_schema(tmp_path / "ward.json").identity == found.identity
     held = unit_grammar("relations", found, CopyChoices(names=("a", "b")))
     assert held.accepts(
         '{"relations":[{"subject":"a","predicate":"is given for","object":"b","constraint":""}]}'
@@ -66,14 +66,14 @@ def test_a_bad_schema_is_told_with_file_and_place(
 ) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(BadConfig, match=name) as caught:
-        schema.load_schema(tmp_path / name)
+        items.load_schema(tmp_path / name)
     assert told in caught.value.message
     assert caught.value.fix
 
 
 def test_a_schema_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadConfig, match="cannot be read"):
-        schema.load_schema(tmp_path / "none.toml")
+        items.load_schema(tmp_path / "none.toml")
 
 
 @pytest.mark.parametrize("unit", WIRES)
@@ -82,7 +82,7 @@ def test_every_unit_has_a_grammar_that_its_own_json_passes(unit: str) -> None:
     wire = WIRES[unit]  # type: ignore[index]
     value = empty or {next(iter(wire.model_fields)): []}
     text = json.dumps(value, separators=(",", ":"))
-    held = unit_grammar(unit, schema.medicine_schema(), CopyChoices(("x",), ("x",), ("x",), ("x",)))  # type: ignore[arg-type]
+    held = unit_grammar(unit, items.medicine_schema(), CopyChoices(("x",), ("x",), ("x",), ("x",)))  # type: ignore[arg-type]
     assert held.accepts(text)
     assert wire.model_validate_json(text)
     assert not held.accepts("{}")

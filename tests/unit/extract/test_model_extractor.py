@@ -16,9 +16,9 @@ from osler.extract.items import (
     KnowledgePoint,
     OutlineHeading,
     TextTable,
+    medicine_schema,
 )
 from osler.extract.model import ModelExtractor
-from osler.extract.schema import medicine_schema
 from osler.types import Passage
 from osler_lab.testing.scripted import ScriptedModel
 

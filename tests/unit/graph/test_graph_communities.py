@@ -11,10 +11,9 @@ import pytest
 from osler.errors import CapabilityMissing, KnowledgeBaseMissing, UnknownPassage
 from osler.graph import communities, fusion
 from osler.graph.communities import Communities, find_passage
-from osler.graph.items import ConceptMapping, Definition, Item, Name, Relation
+from osler.graph.items import ConceptMapping, Definition, Item, Name, Relation, parse_chain
 from osler.graph.partition import pairs_within, partition_graph
 from osler.graph.store import Graph
-from osler.graph.verbalize import parse_chain
 
 pytest.importorskip("igraph")
 

@@ -20,7 +20,7 @@ from osler.errors import (
 from osler.kb import store
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Kind
-from osler.kb.search.vectors import Floats
+from osler.kb.search.base import Floats
 from osler.kb.store import access
 from osler.text import split_words
 from osler.types import Language

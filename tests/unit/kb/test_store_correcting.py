@@ -56,7 +56,7 @@ def test_vectors_that_are_held_are_not_read_again(
     encoder = HashingEncoder()
     kb.build(encoder)
     by_meaning(kb, "Cough Airways narrow.")
-    monkeypatch.setattr("osler.kb.search.vectors.load_vectors", None)
+    monkeypatch.setattr("osler.kb.search.base.load_vectors", None)
     monkeypatch.setattr("osler.kb.index._sum_contents", None)  # nor are all texts hashed
     for text in ("Ascorbate is absent.", "Gums bleed.", "Collagen fails."):
         kb.correct("book:scurvy#0", text, encoder)

@@ -17,7 +17,7 @@ from osler.kb import index
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Kind
 from osler.kb.index import leases
-from osler.kb.search.vectors import Floats
+from osler.kb.search.base import Floats
 from osler.kb.store import access
 from osler_lab.testing.scripted import HashingEncoder
 

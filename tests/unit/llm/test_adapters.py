@@ -19,7 +19,7 @@ from tiny_models import save_tiny_gguf, tiny_pair
 from osler.errors import CapabilityMissing, ModelError, ModelMissing
 from osler.llm.core.base import Adapted, Completion, Message, Sampling
 from osler.llm.core.grammar import Grammar, chars, repeat
-from osler.llm.local.adapters import INVOCATION, RANK, read_adapter, read_base
+from osler.llm.local.gguf_files import INVOCATION, RANK, read_adapter, read_base
 from osler.llm.local.model import LlamaCpp
 from osler.llm.transformers.hub import ModelPair, silence_transformers
 from osler_lab.train.tune.export import write_adapter_gguf

@@ -13,7 +13,7 @@ import pytest
 
 from osler.errors import ModelMissing
 from osler.llm.core.base import TokenScore
-from osler.llm.local.quantise import default_gguf, wide_gguf
+from osler.llm.local.gguf_files import default_gguf, wide_gguf
 from osler.llm.transformers.hub import dense_folder
 
 pytestmark = pytest.mark.torch

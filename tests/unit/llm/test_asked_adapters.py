@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadConfig
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
-from osler.llm.core.speaker import Speaker
 from osler.llm.recording import TapePlayer, replay_model, wrap_model
 from osler.llm.recording.tape import ModelAbilities, Tape, sampling_values
 from osler.prompts import RenderedPrompt

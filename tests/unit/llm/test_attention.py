@@ -13,9 +13,9 @@ from osler.build.live import record_parts, replay_parts
 from osler.build.models import LoadedModel
 from osler.build.strategies import build_solver
 from osler.llm.core.base import Attended, Attentive, Likelihood, Message
-from osler.llm.core.token_bytes import TokenCodec
 from osler.llm.recording import WrappedAttentive, wrap_model
 from osler.llm.recording.tape import ModelAbilities, Tape
+from osler.llm.transformers.decoding import TokenCodec
 from osler.llm.transformers.hub import ModelPair
 from osler.llm.transformers.model import TransformersModel
 from osler.retrieve.relevance import OverlapRelevance

@@ -12,8 +12,8 @@ from osler.llm.local import batch_scoring, c_functions
 from osler.llm.local.batch_scoring import BatchScorer, CallStopped, TextScores, Tokens
 from osler.llm.local.c_functions import LayoutChanged, LogitContext
 from osler.llm.local.engine import CoreWatch
+from osler.llm.local.gguf_files import default_gguf
 from osler.llm.local.model import ForcedScorer, LlamaCpp
-from osler.llm.local.quantise import default_gguf
 
 pytestmark = pytest.mark.model
 

@@ -8,8 +8,8 @@ import pytest
 
 from osler.errors import ModelMissing
 from osler.llm.core.base import LanguageModel, Likelihood, Message, Sampling
+from osler.llm.local.gguf_files import default_gguf, wide_gguf
 from osler.llm.local.model import LlamaCpp
-from osler.llm.local.quantise import default_gguf, wide_gguf
 from osler.llm.transformers.hub import dense_folder
 from osler.llm.transformers.model import TransformersModel, open_transformers
 from osler_lab.testing.conformance import LanguageModelKit, LikelihoodKit

@@ -14,8 +14,8 @@ from osler.errors import ModelError, ModelMissing
 from osler.llm.core.base import BatchLikelihood, LanguageModel, Message, Sampling
 from osler.llm.core.grammar import Grammar, lit
 from osler.llm.local.engine import _StreamedReply
+from osler.llm.local.gguf_files import default_gguf
 from osler.llm.local.model import ForcedScorer, LlamaCpp
-from osler.llm.local.quantise import default_gguf
 from osler.methods.tcrag.actions import Move, action_grammar, parse_action
 
 pytestmark = pytest.mark.model

@@ -12,7 +12,7 @@ import xllamacpp
 from numpy.typing import NDArray
 
 from osler.errors import ModelMissing
-from osler.llm.local.quantise import DEFAULT_NAME, default_gguf, requantise_gguf, widen_gguf
+from osler.llm.local.gguf_files import DEFAULT_NAME, default_gguf, requantise_gguf, widen_gguf
 from osler.llm.local.weights import SMOLLM2, fetch_weights
 
 Q4_1, Q8_0 = gguf.GGMLQuantizationType.Q4_1, gguf.GGMLQuantizationType.Q8_0

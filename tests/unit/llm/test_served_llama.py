@@ -8,8 +8,8 @@ import pytest
 from osler.errors import ModelError, ModelMissing
 from osler.llm.core.base import LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, alt, lit
+from osler.llm.local.gguf_files import default_gguf
 from osler.llm.local.model import LlamaCpp
-from osler.llm.local.quantise import default_gguf
 from osler.llm.server.client import Endpoint, ScoringOpenAIModel, connect_server
 from osler.llm.server.dialects import Dialect
 from osler_lab.testing.conformance import LanguageModelKit, LikelihoodKit

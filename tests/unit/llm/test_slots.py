@@ -5,7 +5,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.llm.local.slots import SlotPool, SlotUse, shared_prefix
+from osler.llm.local.engine import SlotPool, SlotUse, shared_prefix
 
 A, B = "system. Question A. ", "system. Question B, another one. "
 

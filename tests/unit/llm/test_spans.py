@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.llm.core.align import decode_pieces
 from osler.llm.core.base import TokenScore
 from osler.llm.core.spans import (
     Probability,
     answer_span,
     boxed_span,
+    decode_pieces,
     least_probability,
     span_tokens,
     strip_types,

@@ -14,8 +14,8 @@ from waiting import AwaitableEvent
 from osler.errors import BadConfig, CapabilityMissing, ModelError, ModelMissing
 from osler.llm.core.base import BatchLikelihood, LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, alt
-from osler.llm.core.token_bytes import TokenCodec
 from osler.llm.local.model import LlamaCpp
+from osler.llm.transformers.decoding import TokenCodec
 from osler.llm.transformers.hub import (
     ModelPair,
     PinnedModel,

@@ -325,7 +325,7 @@ def _note(path: Path, text: str) -> None:
 
 
 def test_nothing_heavy_is_imported_to_look_for_weights() -> None:
-    modules = "osler.llm.local.weights, osler.llm.local.quantise, osler.kb.encoders.base"
+    modules = "osler.llm.local.weights, osler.llm.local.gguf_files, osler.kb.encoders.base"
     code = f"import sys, {modules}; print(*sys.modules)"
     done = subprocess.run(  # noqa: S603 - our own interpreter and code
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -15,7 +15,7 @@ from osler.extract import ExtractionCost, ExtractionOutcome, job, publish
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.indexes import KINDS, Kind
-from osler.extract.indexes import job as indexing
+from osler.extract.indexes import store as indexing
 from osler.extract.items import Entity, ExtractedItems, KnowledgePoint
 from osler.graph.lookup import has_rapidfuzz
 from osler.graph.name_vectors import NameVectors

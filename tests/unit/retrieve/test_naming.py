@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from osler.graph.items import Name
 from osler.graph.store import Graph
-from osler.kb.search.lexicon import stem_terms
+from osler.kb.search.sparse import stem_terms
 from osler.retrieve.entity_names import (
     GraphNames,
     ReadText,

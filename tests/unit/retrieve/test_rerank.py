@@ -18,7 +18,7 @@ from waiting import AwaitableEvent
 
 from osler.errors import ModelError, ModelMissing, ModelUnreachable, SourceUnavailable
 from osler.kb.base import KnowledgeBase
-from osler.llm.local.quantise import default_gguf
+from osler.llm.local.gguf_files import default_gguf
 from osler.llm.server.connection import Endpoint, ServerClient
 from osler.retrieve.cross_encoder import CrossEncoder
 from osler.retrieve.hybrid import LexicalRetriever

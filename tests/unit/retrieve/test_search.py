@@ -14,9 +14,8 @@ import pytest
 from osler.errors import KnowledgeBaseMismatch, ModelMissing, SourceUnavailable
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder, Kind, MiniLMEncoder, VectorMemory
-from osler.kb.search.base import EVERYTHING, PassageFilter
-from osler.kb.search.lexicon import MOST_TERMS, rarest_terms
-from osler.kb.search.vectors import Floats
+from osler.kb.search.base import EVERYTHING, Floats, PassageFilter
+from osler.kb.search.sparse import MOST_TERMS, rarest_terms
 from osler.kb.store import access
 from osler.retrieve import rank_hits, rrf, source_errors
 from osler.retrieve.hybrid import Fusion, HybridRetriever, LexicalRetriever, retriever_over

@@ -14,12 +14,10 @@ import pytest
 
 from osler.kb.base import KnowledgeBase
 from osler.sources.catalogue import EMR
-from osler.sources.formats.clif import Clif
-from osler.sources.formats.eicu import Eicu
-from osler.sources.formats.mimic import Mimic, MimicEd
+from osler.sources.formats.eicu import Clif, Eicu
+from osler.sources.formats.mimic import Mimic, MimicEd, Synthea
 from osler.sources.formats.omop import Omop
 from osler.sources.formats.patient_tables import PatientTables
-from osler.sources.formats.synthea import Synthea
 from osler.sources.patients.codes import CodeSystem
 from osler.sources.patients.patient import FactKind, Patient
 from osler.sources.patients.patient_document import document_of, profile_of

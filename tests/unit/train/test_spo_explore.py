@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from osler.errors import MalformedOutput, SourceUnavailable
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.ask import Speaker
 from osler.methods.omni.plan import Query
 from osler.methods.omni.planners import SourceDescription
 from osler.methods.omni.retriever import PlannedRetriever

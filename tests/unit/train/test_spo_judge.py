@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from osler.answer.written import WrittenComposer
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Sampling
-from osler.llm.core.speaker import Speaker
 from osler.llm.reading.verdicts import numbers_grammar
 from osler.methods.omni.solver import Reader
 from osler.trace import Run

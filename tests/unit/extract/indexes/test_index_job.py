@@ -12,7 +12,7 @@ import pytest
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt, ModelError
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
-from osler.extract.indexes import KINDS, job
+from osler.extract.indexes import KINDS, store
 from osler.extract.indexes.search import IndexEntries
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import EVERYTHING, PassageFilter
@@ -54,10 +54,10 @@ def problems(kb: KnowledgeBase) -> list[str]:
 
 def test_an_index_is_made_once_and_then_costs_nothing(kb: KnowledgeBase) -> None:
     encoder = Counting()
-    (first,) = job.make_indexes(kb.path, ["summary"], encoder)
+    (first,) = store.make_indexes(kb.path, ["summary"], encoder)
     assert (first.chunks, first.items) == (6, 6)
     assert len(encoder.texts) == 6
-    (again,) = job.make_indexes(kb.path, ["summary"], encoder)
+    (again,) = store.make_indexes(kb.path, ["summary"], encoder)
     assert (again.chunks, again.items) == (0, 0)
     assert len(encoder.texts) == 6
     assert problems(kb) == []
@@ -67,32 +67,32 @@ def test_a_changed_text_alone_is_encoded_anew(
     kb: KnowledgeBase, put: Put, extract: Callable[[KnowledgeBase], None]
 ) -> None:
     encoder = Counting()
-    job.make_indexes(kb.path, ["summary"], encoder)
+    store.make_indexes(kb.path, ["summary"], encoder)
     put({"gout": "Gout comes with age."})
     kb.update()
     assert problems(kb) == []
-    assert [c.pending for c in job.index_costs(kb.path) if c.kind == "summary"] == [0]
+    assert [c.pending for c in store.index_costs(kb.path) if c.kind == "summary"] == [0]
     extract(kb)
-    assert [c.pending for c in job.index_costs(kb.path) if c.kind == "summary"] == [1]
+    assert [c.pending for c in store.index_costs(kb.path) if c.kind == "summary"] == [1]
     encoder.texts.clear()
-    (followed,) = job.follow_indexes(kb.path, encoder)
+    (followed,) = store.follow_indexes(kb.path, encoder)
     assert (followed.chunks, encoder.texts) == (1, ["Gout: Gout comes with age."])
     assert problems(kb) == []
 
 
 def test_what_leaves_the_knowledge_base_leaves_every_index(kb: KnowledgeBase) -> None:
-    job.make_indexes(kb.path, KINDS, HashingEncoder())
+    store.make_indexes(kb.path, KINDS, HashingEncoder())
     kb.remove(source="book")
     assert problems(kb) == []
     with closing(sqlite3.connect(kb.path / "kb.sqlite")) as db:
         for table in ("index_of", "index_entry", "index_vector", "index_words_docsize"):
             assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)  # noqa: S608
-    assert job.kept_kinds(kb.path) == KINDS
+    assert store.kept_kinds(kb.path) == KINDS
 
 
 def test_orphans_are_told(kb: KnowledgeBase) -> None:
     """As damage from outside would leave them: no command does."""
-    job.make_indexes(kb.path, ["summary"], HashingEncoder())
+    store.make_indexes(kb.path, ["summary"], HashingEncoder())
     with closing(sqlite3.connect(kb.path / "kb.sqlite")) as db:  # without foreign keys
         db.execute("DELETE FROM index_of WHERE passage = 1")
         db.execute("INSERT INTO index_vector VALUES (4711, x'00')")
@@ -105,13 +105,13 @@ def test_orphans_are_told(kb: KnowledgeBase) -> None:
 
 
 def test_an_index_of_another_encoder_is_refused_and_made_anew(kb: KnowledgeBase) -> None:
-    job.make_indexes(kb.path, ["summary"], HashingEncoder())
+    store.make_indexes(kb.path, ["summary"], HashingEncoder())
     entries_of(kb).require_kinds(["summary"], HashingEncoder.identity)
     with pytest.raises(KnowledgeBaseMismatch, match="another encoder"):
         entries_of(kb).require_kinds(["summary"], "other")
     with pytest.raises(KnowledgeBaseUnbuilt, match="outline does not exist"):
         entries_of(kb).require_kinds(["outline"], "other")
-    (made,) = job.make_indexes(kb.path, ["summary"], Other())
+    (made,) = store.make_indexes(kb.path, ["summary"], Other())
     assert made.items == 6
     entries_of(kb).require_kinds(["summary"], "other")
     assert problems(kb) == []
@@ -119,22 +119,22 @@ def test_an_index_of_another_encoder_is_refused_and_made_anew(kb: KnowledgeBase)
 
 def test_vectors_that_cannot_be_used_stop_the_run(kb: KnowledgeBase) -> None:
     with pytest.raises(ModelError, match="gave vectors"):
-        job.make_indexes(kb.path, ["summary"], Broken())
+        store.make_indexes(kb.path, ["summary"], Broken())
     assert problems(kb) == []
-    assert [c.pending for c in job.index_costs(kb.path) if c.kind == "summary"] == [6]
+    assert [c.pending for c in store.index_costs(kb.path) if c.kind == "summary"] == [6]
 
 
 def test_without_an_encoder_an_index_holds_words_alone(kb: KnowledgeBase) -> None:
-    job.make_indexes(kb.path, ["summary"], None)
-    (cost,) = [cost for cost in job.index_costs(kb.path) if cost.kind == "summary"]
+    store.make_indexes(kb.path, ["summary"], None)
+    (cost,) = [cost for cost in store.index_costs(kb.path) if cost.kind == "summary"]
     assert (cost.items, cost.vectors) == (6, 0)
     entries_of(kb).require_kinds(["summary"], "any")
     assert entries_of(kb).by_words("summary", ["gout"], k=3, within=EVERYTHING)
 
 
 def test_the_cost_of_each_index_is_told(kb: KnowledgeBase) -> None:
-    job.make_indexes(kb.path, ["outline", "summary"], HashingEncoder())
-    costs = {cost.kind: cost for cost in job.index_costs(kb.path)}
+    store.make_indexes(kb.path, ["outline", "summary"], HashingEncoder())
+    costs = {cost.kind: cost for cost in store.index_costs(kb.path)}
     assert list(costs) == ["chunk", "outline", "summary", "graph"]
     assert costs["chunk"].items == costs["outline"].items == 6
     with closing(sqlite3.connect(kb.path / "kb.sqlite")) as db:
@@ -154,16 +154,18 @@ def test_the_cost_of_each_index_is_told(kb: KnowledgeBase) -> None:
 
 
 def test_a_dropped_index_is_gone_and_does_not_come_back(kb: KnowledgeBase) -> None:
-    job.make_indexes(kb.path, ["outline", "summary"], HashingEncoder())
-    assert job.drop_indexes(kb.path, ["outline"]) == 6
-    assert job.drop_indexes(kb.path, ["outline"]) == 0
-    assert job.kept_kinds(kb.path) == ("summary",)
-    assert [report.kind for report in job.follow_indexes(kb.path, HashingEncoder())] == ["summary"]
+    store.make_indexes(kb.path, ["outline", "summary"], HashingEncoder())
+    assert store.drop_indexes(kb.path, ["outline"]) == 6
+    assert store.drop_indexes(kb.path, ["outline"]) == 0
+    assert store.kept_kinds(kb.path) == ("summary",)
+    assert [report.kind for report in store.follow_indexes(kb.path, HashingEncoder())] == [
+        "summary"
+    ]
     assert problems(kb) == []
 
 
 def test_a_filter_holds_in_every_index(kb: KnowledgeBase) -> None:
-    job.make_indexes(kb.path, ["summary"], HashingEncoder())
+    store.make_indexes(kb.path, ["summary"], HashingEncoder())
     (vector,) = HashingEncoder().encode(["a lung disease"], kind="query")
     for within in (
         PassageFilter(("wiki",)),
@@ -181,7 +183,7 @@ def test_a_filter_holds_in_every_index(kb: KnowledgeBase) -> None:
 
 
 def test_a_snapshot_holds_the_indexes_and_gives_them_back(kb: KnowledgeBase) -> None:
-    job.make_indexes(kb.path, ["summary"], HashingEncoder())
+    store.make_indexes(kb.path, ["summary"], HashingEncoder())
     before = entries_of(kb).by_words("summary", ["gout"], k=3, within=EVERYTHING)
     kb.take_snapshot("before")
     kb.remove(source="book")

@@ -19,7 +19,7 @@ from osler.kb.encoders.by_language import (
     encoder_for,
     shared_languages,
 )
-from osler.kb.search.vectors import Floats
+from osler.kb.search.base import Floats
 from osler.llm.local.weights import E5
 from osler.retrieve.hybrid import HybridRetriever
 from osler.settings import Settings

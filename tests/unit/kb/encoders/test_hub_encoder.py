@@ -14,7 +14,7 @@ from tiny_models import save_tiny_bert, tiny_word_pieces
 from osler.errors import ModelError, ModelMissing
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.hub import LONGEST_QUERY, EncoderSide, HubEncoder, Pooling, medcpt_encoder
-from osler.kb.search.vectors import unit_problem
+from osler.kb.search.base import unit_problem
 
 pytestmark = pytest.mark.torch
 

@@ -15,8 +15,8 @@ from loopback import PostReply, PostRequest, serve_posts
 
 from osler.errors import ModelError, ModelMissing, ModelUnreachable
 from osler.kb.encoders.hub import OpenAIEncoder
-from osler.kb.search.vectors import unit_problem
-from osler.llm.local.quantise import default_gguf
+from osler.kb.search.base import unit_problem
+from osler.llm.local.gguf_files import default_gguf
 from osler.llm.server.connection import Clock, Endpoint, KeyRefused, ServerClient
 
 KEY = "sk-do-not-tell"

@@ -12,11 +12,10 @@ import pytest
 
 from osler.kb.base import KnowledgeBase
 from osler.kb.search import push
-from osler.kb.search.base import BackendChoice, PassageFilter, Ranking, SearchBackend
+from osler.kb.search.base import BackendChoice, Floats, PassageFilter, Ranking, SearchBackend
 from osler.kb.search.edge import EdgeBackend
 from osler.kb.search.exact import ExactBackend
 from osler.kb.search.remote import QdrantBackend, numbers_of
-from osler.kb.search.vectors import Floats
 from osler.kb.store import access
 from osler.retrieve.words import content_terms
 from osler_lab.testing.scripted import HashingEncoder

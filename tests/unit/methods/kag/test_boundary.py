@@ -6,8 +6,8 @@ from math import log
 
 import pytest
 
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Completion, Message, Sampling, TokenScore
-from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary, SignalValue
 from osler.trace import BoundaryChecked, Noted, Run
 from osler.types import Language

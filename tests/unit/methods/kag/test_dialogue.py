@@ -10,8 +10,8 @@ import pytest
 from loopback_servers import answer_chats_only, chat_reply, json_reply, serve_loopback
 
 from osler.answer.written import WrittenComposer
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Completion, Message, Sampling
-from osler.llm.core.speaker import Speaker
 from osler.llm.server.client import OpenAIModel
 from osler.llm.server.connection import Endpoint, ServerClient
 from osler.llm.server.dialects import ServerProfile

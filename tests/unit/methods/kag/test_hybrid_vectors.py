@@ -13,7 +13,7 @@ from osler.graph.items import Item, Name, Relation
 from osler.graph.name_vectors import FILE, NameVectors
 from osler.graph.store import Graph
 from osler.kb.encoders.base import Kind
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.ask import Speaker
 from osler.methods.kag.boundary import NoBoundary
 from osler.methods.kag.depth import DepthSolver, RelationSelector
 from osler.methods.kag.focus import Focuser

@@ -2,7 +2,7 @@
 
 import pytest
 
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.ask import Speaker
 from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import EXAMPLES, Decomposer, example_turns
 from osler.trace import FormsPlanned, Run

@@ -2,7 +2,7 @@
 
 import pytest
 
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.ask import Speaker
 from osler.methods.kag.boundary import (
     CalibrationAttempt,
     GenerateThenAssess,

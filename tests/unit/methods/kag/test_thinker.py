@@ -11,8 +11,8 @@ import pytest
 from osler.answer import UNDECIDED, Decision
 from osler.answer.written import WrittenComposer
 from osler.errors import ModelUnreachable, SourceUnavailable
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
-from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import NOT_DRAWN, DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer, choice_grammar

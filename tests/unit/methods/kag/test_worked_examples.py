@@ -8,7 +8,7 @@ question sum to 4894.30, which is what is asked for here.
 import pytest
 
 from osler.answer.written import WrittenComposer
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.ask import Speaker
 from osler.methods.kag.boundary import NoBoundary
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer

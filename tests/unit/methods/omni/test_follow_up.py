@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from osler.answer.written import WrittenComposer
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Sampling
-from osler.llm.core.speaker import Speaker
 from osler.methods.omni.plan import Query, SourcePlan
 from osler.methods.omni.planners import Proposal, SourceDescription
 from osler.methods.omni.retriever import PlannedRetriever

@@ -1,6 +1,6 @@
 """The searches of a SeRTS tree: those of every node are kept."""
 
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.ask import Speaker
 from osler.methods.omni.planners import SourceDescription
 from osler.methods.omni.planners.feedback import Feedback, SeRTS
 from osler.methods.omni.planners.prompting import Proposer

@@ -9,7 +9,7 @@ from math import log, sqrt
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.ask import Speaker
 from osler.methods.omni.plan import Query, SourcePlan
 from osler.methods.omni.planners import SourceDescription
 from osler.methods.omni.planners.feedback import (

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.ask import Speaker
 from osler.methods.kag.boundary import NoBoundary
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.focus import Focuser

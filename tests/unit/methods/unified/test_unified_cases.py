@@ -20,8 +20,8 @@ from osler.answer.written import WrittenComposer
 from osler.cli.film import draw_film
 from osler.cli.page import render_page
 from osler.cli.render import RunPage
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Message, Scored
-from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import GenerateThenAssess
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer

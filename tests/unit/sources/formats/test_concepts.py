@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from osler.errors import MalformedSource
-from osler.sources.formats.concept_text import concept_sections
 from osler.sources.formats.containers import Unreadable
 from osler.sources.formats.obo import Obo
 from osler.sources.formats.rrf import Rrf
+from osler.sources.formats.sections import concept_sections
 from osler.sources.records import Document, Drop, Record, Section
 
 

@@ -11,7 +11,7 @@ from docx import Document as WordDocument
 
 from osler.errors import MalformedSource
 from osler.sources.formats.containers import Unreadable
-from osler.sources.formats.docx import Docx
+from osler.sources.formats.office import Docx
 from osler.sources.formats.registry import sniff_file
 from osler.sources.records import Document, Drop, Record
 
@@ -83,7 +83,7 @@ def test_an_archive_that_is_no_word_file_a_bomb_and_entities_are_refused(
     entity = b'<!DOCTYPE a [<!ENTITY e "x">]><a>&e;</a>'
     with pytest.raises(MalformedSource):
         parse(zipped(entity))
-    monkeypatch.setattr("osler.sources.formats.docx._LARGEST", 10)
+    monkeypatch.setattr("osler.sources.formats.office._LARGEST", 10)
     with pytest.raises(Unreadable) as bomb:
         parse(zipped(b"<a>too much</a>"))
     assert bomb.value.reason == "decompression bomb"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from cpu_time import cpu_seconds
 
-from osler.sources.formats.licences import licence_of
-from osler.sources.formats.noise import is_apparatus, is_noise, without_noise
+from osler.sources.formats.safe_xml import licence_of
+from osler.sources.formats.sections import is_apparatus, is_noise, without_noise
 from osler.sources.records import Section
 
 

@@ -8,10 +8,9 @@ import pytest
 
 from osler.errors import MalformedSource
 from osler.sources.formats import reading
+from osler.sources.formats.collection_xml import MedquadXml
 from osler.sources.formats.html import Html
-from osler.sources.formats.markdown import Markdown
-from osler.sources.formats.medquad_xml import MedquadXml
-from osler.sources.formats.plain import Plain
+from osler.sources.formats.markdown import Markdown, Plain
 from osler.sources.records import Document, Drop, Parser, Section
 
 

@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from osler.sources.discover import discover, read_records
-from osler.sources.formats.clif import Clif
-from osler.sources.formats.eicu import Eicu
-from osler.sources.formats.mimic import Mimic, MimicEd
+from osler.sources.formats.eicu import Clif, Eicu
+from osler.sources.formats.mimic import Mimic, MimicEd, Synthea
 from osler.sources.formats.omop import Omop
 from osler.sources.formats.patient_tables import PatientTables
 from osler.sources.formats.registry import by_name, sniff_folder
-from osler.sources.formats.synthea import Synthea
 from osler.sources.patients.codes import Code, CodeSystem, icd_code
 from osler.sources.patients.patient import OLDEST, Encounter, FactKind, Lab, Patient
 from osler.sources.records import Document, Drop

@@ -10,8 +10,7 @@ import pytest
 
 from osler.errors import MalformedSource
 from osler.sources.discover import discover, read_records
-from osler.sources.formats.cnxml import Cnxml
-from osler.sources.formats.ngc_xml import NgcXml
+from osler.sources.formats.collection_xml import Cnxml, NgcXml
 from osler.sources.records import Document, Drop
 
 MODULE = """<document xmlns="http://cnx.rice.edu/cnxml"><title>Gout</title>

@@ -12,9 +12,9 @@ import pytest
 
 from osler.errors import MalformedSource
 from osler.kb.base import KnowledgeBase
-from osler.sources.formats import xlsx
+from osler.sources.formats import office
 from osler.sources.formats.containers import Unreadable
-from osler.sources.formats.xlsx import Xlsx
+from osler.sources.formats.office import Xlsx
 from osler.sources.records import Document, Drop, Record
 
 openpyxl = pytest.importorskip("openpyxl", reason="the extra `xlsx` is not installed")
@@ -90,7 +90,7 @@ def test_a_workbook_that_breaks_off_or_is_another_archive_is_named() -> None:
 def test_workbook_decompression_bomb_is_refused_before_opening(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(xlsx, "_LARGEST", 2**20)
+    monkeypatch.setattr(office, "_LARGEST_BOOK", 2**20)
     swollen = io.BytesIO()
     with zipfile.ZipFile(swollen, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/workbook.xml", b" " * (2**20 + 1))

@@ -9,8 +9,13 @@ import pytest
 
 from osler.kb.base import KnowledgeBase
 from osler.sources.patients.identifiers.removal import find_identifiers, remove_identifiers
-from osler.sources.patients.patient import hash_pseudonym, pseudonymize_place
-from osler.sources.patients.secret import FILE, make_secret, use_secret
+from osler.sources.patients.patient import (
+    FILE,
+    hash_pseudonym,
+    make_secret,
+    pseudonymize_place,
+    use_secret,
+)
 
 SENTENCES = Path(__file__).parents[3] / "fixtures" / "phi"
 _MARK = re.compile(r"\[\[([A-Z]+):(.*?)\]\]")

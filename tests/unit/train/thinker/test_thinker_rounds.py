@@ -10,8 +10,8 @@ import pytest
 from waiting import TaskBarrier
 
 from osler.errors import BadRun, ModelUnreachable
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
-from osler.llm.core.speaker import Speaker
 from osler.types import Passage, Question
 from osler_lab.evaluate.judges import Judge
 from osler_lab.evaluate.record import Gold, Kind, Sample

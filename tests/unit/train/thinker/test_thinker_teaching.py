@@ -3,7 +3,7 @@
 import pytest
 
 from osler.errors import MalformedOutput
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.ask import Speaker
 from osler.methods.kag.parse import read_plan, read_search
 from osler.types import Passage, Question
 from osler_lab.testing.scripted import KeyedModel, ScriptedRetriever

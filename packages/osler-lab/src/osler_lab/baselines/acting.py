@@ -51,8 +51,8 @@ from dataclasses import dataclass, field
 
 from osler.llm.core.base import Completion
 from osler.llm.core.spans import boxed_span, strip_types
+from osler.llm.core.thinking import spoken_part
 from osler.llm.reading.answers import answer_words, declines
-from osler.llm.reading.thinking import spoken_part
 from osler.methods.episode import Episode, EpisodeMethod, match_option
 from osler.text import split_sentences
 from osler.types import Hit, Question

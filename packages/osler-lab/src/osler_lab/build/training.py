@@ -21,8 +21,8 @@ from osler.build.models import load_encoder, load_roles
 from osler.build.strategies import build_solver
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Sampling
-from osler.llm.core.speaker import Speaker
 from osler.methods.omni import solver as omni
 from osler.methods.omni.planners import SourceDescription
 from osler.methods.omni.retriever import PlannedRetriever

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from osler.build import Parts
-    from osler.llm.recording.response_cache import ResponseCache
+    from osler.llm.recording import ResponseCache
     from osler.llm.recording.tape import Tape
     from osler.runs.estimates import CostEstimate
     from osler.settings import Settings
@@ -223,7 +223,7 @@ def _read_labels(here: CliSession, wanted: Sequence[str]) -> tuple[list[str], di
 
 @contextmanager
 def open_replies(path: Path | None) -> Iterator[ResponseCache | None]:
-    from osler.llm.recording.response_cache import ResponseCache
+    from osler.llm.recording import ResponseCache
 
     if path is None:
         yield None

@@ -170,7 +170,7 @@ def _tune_recipe(start: TuningRecipe, options: TuningOptions) -> TuningRecipe:
 
 def _base_weights(given: str | None) -> tuple[Any, str]:
     """The weights and their name for cards."""
-    from osler.llm.local.quantise import default_gguf
+    from osler.llm.local.gguf_files import default_gguf
     from osler.llm.transformers.hub import PinnedModel
 
     if given is None:
@@ -255,7 +255,7 @@ def export(
     ] = "f16",
 ) -> None:
     """Write a tuned model whole: as a GGUF file, or as a folder with its adapter merged."""
-    from osler.llm.local.quantise import default_gguf
+    from osler.llm.local.gguf_files import default_gguf
     from osler_lab.train.tune import export as files
 
     weights, _ = _base_weights(base)

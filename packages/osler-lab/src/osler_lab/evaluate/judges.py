@@ -13,10 +13,9 @@ from math import exp
 from typing import TypeVar
 
 from osler.errors import MalformedOutput
-from osler.llm.core.ask import score_all
+from osler.llm.core.ask import Speaker, score_all
 from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message
 from osler.llm.core.grammar import Grammar, Node, alt, seq
-from osler.llm.core.speaker import Speaker
 from osler.llm.reading.verdicts import (
     after_reasoning,
     read_letter,

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from osler.errors import MalformedOutput
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Completion, Sampling
 from osler.llm.core.grammar import Grammar
-from osler.llm.core.speaker import Speaker
 from osler.prompts import RenderedPrompt
 from osler.trace import Noted, Run
 

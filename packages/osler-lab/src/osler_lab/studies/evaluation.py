@@ -16,7 +16,7 @@ from osler.build.live import live_parts, record_parts, remember_replies
 from osler.build.models import load_roles
 from osler.build.strategies import build_solver
 from osler.errors import BadConfig
-from osler.llm.recording.response_cache import ResponseCache
+from osler.llm.recording import ResponseCache
 from osler.llm.recording.tape import Tape
 from osler.retrieve.experts.shelf import packaged_folder
 from osler.settings import STRATEGIES, Settings, read_presets

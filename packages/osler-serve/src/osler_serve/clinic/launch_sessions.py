@@ -17,8 +17,7 @@ from osler.kb.ingest.chunk import document_passages
 from osler.retrieve.open_records import OPEN_RECORDS
 from osler.sources.catalogue import EMR
 from osler.sources.formats.fhir import Fhir
-from osler.sources.patients.patient import hash_pseudonym
-from osler.sources.patients.secret import use_secret
+from osler.sources.patients.patient import hash_pseudonym, use_secret
 from osler.sources.records import Document, Section
 from osler.types import Passage
 from osler_serve.clinic.launch_flow import LaunchedRecord

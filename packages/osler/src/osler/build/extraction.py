@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from osler.build.graphs import open_graph
 from osler.build.models import load_roles
 from osler.errors import BadConfig
-from osler.extract import Extractor, schema
+from osler.extract import Extractor, items
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.items import Unit
 from osler.extract.model import DEFAULT, ModelExtractor
@@ -48,7 +48,7 @@ async def open_extractor(
                 graph.close()
         return
     wanted = _parse_units(units)
-    chosen = schema.load_schema(schema_file) if schema_file else schema.medicine_schema()
+    chosen = items.load_schema(schema_file) if schema_file else items.medicine_schema()
     ready = (await load_roles(settings, ["summariser"]))["summariser"]
     yield ModelExtractor(ready.model, chosen, wanted, constrains=ready.constrains)
 

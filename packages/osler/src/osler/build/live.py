@@ -29,13 +29,13 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
 from osler.llm.core.base import Adapted, Attentive, Likelihood
 from osler.llm.recording import (
+    ResponseCache,
     TapePlayer,
     WrappedRelevance,
     WrappedRetriever,
     replay_model,
     wrap_model,
 )
-from osler.llm.recording.response_cache import ResponseCache
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.methods.omni.planners import SourceDescription
 from osler.retrieve.experts.judge import JUDGE

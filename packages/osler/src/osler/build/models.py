@@ -131,8 +131,8 @@ def model_identity(chosen: ModelSettings) -> str:
 
 def _load_embedded(chosen: ModelSettings) -> LanguageModel:
     from osler.llm.local.engine import check_gguf
+    from osler.llm.local.gguf_files import default_gguf
     from osler.llm.local.model import LlamaCpp
-    from osler.llm.local.quantise import default_gguf
 
     if chosen.kind == "packaged":
         path, name = default_gguf(), PACKAGED

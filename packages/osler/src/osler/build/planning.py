@@ -10,7 +10,7 @@ from typing import assert_never
 from osler.build import Parts
 from osler.build.composers import may_write
 from osler.build.strategy_build import StrategyBuild
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.ask import Speaker
 from osler.methods.omni import solver as omni
 from osler.methods.omni.dossier import SavedPlan
 from osler.methods.omni.plan import MOST, PlannerName

@@ -8,8 +8,8 @@ from functools import cached_property
 from osler.answer import Composer
 from osler.build import Parts
 from osler.build.composers import build_composer, may_write, sampling_of
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import LanguageModel, Sampling
-from osler.llm.core.speaker import Speaker
 from osler.settings import Role, Settings
 
 

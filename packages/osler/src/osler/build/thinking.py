@@ -10,7 +10,7 @@ from osler.build.graphs import FORMS
 from osler.build.rules import graph_route, question_routes
 from osler.build.strategy_build import StrategyBuild
 from osler.errors import BadConfig, MalformedOutput
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.ask import Speaker
 from osler.methods.kag.boundary import TAU, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import Depth, DepthSolver, FormRetriever, RelationSelector
 from osler.methods.kag.dialogue import DialogueThinker, ReleasedTurns, TrainedTurns

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from osler.extract import Extractor
     from osler.extract.indexes import Kind
-    from osler.extract.indexes.job import IndexReport
+    from osler.extract.indexes.store import IndexReport
     from osler.extract.job import ExtractionPlan, ExtractionReport
     from osler.kb.store.passages import Progress
     from osler.settings import Settings
@@ -206,7 +206,7 @@ def index(
     search it.
     """
     from osler.errors import BadConfig
-    from osler.extract.indexes import job
+    from osler.extract.indexes import store
 
     settings, wanted = here.load_settings(), check_kinds(names or ())
     if drop and not wanted:
@@ -214,9 +214,9 @@ def index(
     with open_kb(settings) as kb:
         folder = kb.path
     with show_progress(here) as report:
-        gone = job.drop_indexes(folder, wanted) if drop else 0
+        gone = store.drop_indexes(folder, wanted) if drop else 0
         done = [] if drop else follow_indexes(settings, folder, wanted, report)
-    costs = job.index_costs(folder)
+    costs = store.index_costs(folder)
     if here.json or not here.quiet:
         document = {"made": [asdict(one) for one in done], "dropped": gone}
         here.show({**document, "indexes": [asdict(cost) for cost in costs]})
@@ -230,10 +230,10 @@ def follow_indexes(
 ) -> list[IndexReport]:
     """Brings these and those that are kept in step, and loads the encoder only for that."""
     from osler.build.models import load_encoder
-    from osler.extract.indexes import job
+    from osler.extract.indexes import store
 
-    kinds = (*job.kept_kinds(folder), *wanted)
-    return job.make_indexes(folder, kinds, load_encoder(settings), report) if kinds else []
+    kinds = (*store.kept_kinds(folder), *wanted)
+    return store.make_indexes(folder, kinds, load_encoder(settings), report) if kinds else []
 
 
 def check_kinds(names: Sequence[str]) -> tuple[Kind, ...]:

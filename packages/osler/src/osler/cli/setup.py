@@ -116,7 +116,7 @@ def download_models(here: CliSession) -> None:
     from osler.errors import ModelMissing
     from osler.kb.encoders.base import MiniLMEncoder
     from osler.kb.encoders.e5 import E5Encoder
-    from osler.llm.local.quantise import default_gguf
+    from osler.llm.local.gguf_files import default_gguf
     from osler.llm.local.weights import E5, fetch_weights
 
     notes = []

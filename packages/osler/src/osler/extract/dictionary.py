@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from osler.extract import ExtractionCost, ExtractionOutcome, hash_texts, names, patterns
-from osler.extract import name_patterns as forms
+from osler.extract import names as forms
 from osler.extract.items import Entity, EntityRelation, ExtractedItems, ItemCollector
 from osler.graph.items import Name
 from osler.graph.link import ConceptMention, Dictionary

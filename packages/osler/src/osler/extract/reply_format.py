@@ -2,7 +2,7 @@
 
 The keys are the paper's (Tables 16 and 17) in lower case. Every text and list is bounded, so that
 a small model under the grammar stops, and names are chosen from the chunk's own phrases. The
-parser accepts whatever the grammar allows; `anchored` drops empty entries. Of a reply cut at the
+parser accepts whatever the grammar allows; `model` drops empty entries. Of a reply cut at the
 token limit the complete entries are kept.
 """
 
@@ -22,8 +22,7 @@ from pydantic_core import from_json
 
 from osler.errors import MalformedOutput
 from osler.extract.anchor import copyable_phrases, sentence_openings, table_cells
-from osler.extract.items import Unit
-from osler.extract.schema import Schema
+from osler.extract.items import Schema, Unit
 from osler.llm.core.base import Completion
 from osler.llm.core.grammar import Grammar, from_schema
 from osler.llm.reading.json_replies import json_values

@@ -2,24 +2,21 @@
 
 | module        | holds                                                                    |
 |---------------|--------------------------------------------------------------------------|
-| `items`       | the facts that importers yield, and the values that a graph returns      |
+| `items`       | the facts of importers, the values that a graph returns, chains as text  |
 | `formats`     | importers of the public formats: UMLS, OBO, MeSH, Hetionet, …            |
-| `files`       | the SQLite file and its connections                                      |
+| `files`       | the SQLite file and its connections; numpy arrays in one mapped file     |
 | `load`        | bulk loading of a stream of facts                                        |
 | `store`       | `Graph`: concepts by identifier and name, their relations, passages      |
 | `rows`        | SQL that `store` and its neighbours share                                |
-| `arrays`      | numpy arrays in one mapped file                                          |
 | `derive`      | the arrays derived from the tables: adjacency, words, hashes of names    |
 | `normal`      | the normal form of names, and its units                                  |
 | `link`        | mentions of concepts in texts                                            |
 | `lookup`      | fuzzy look-up of names                                                   |
 | `fusion`      | concepts of several vocabularies merged, reversibly                      |
 | `chains`      | paths between concepts, and personalised PageRank                        |
-| `verbalize`   | chains as text, and back                                                 |
 | `partition`   | the hierarchy of communities (Leiden)                                    |
 | `communities` | communities with their extracts and summaries                            |
 | `describe`    | definitions taken from an encyclopaedia                                  |
-| `extras`      | packages of the extra `graph`                                            |
 
 The tables are the truth; everything else follows from them. Each change of the tables raises
 their version, the derived files carry the version that they were made of, and a file of

@@ -15,9 +15,9 @@ from math import log2
 import numpy as np
 from numpy.typing import NDArray
 
-from osler.graph.arrays import Array, gather_slices
+from osler.graph.files import Array, gather_slices
+from osler.graph.items import ChainStep, ConceptChain, parse_chain, verbalise_chain
 from osler.graph.store import Graph
-from osler.graph.verbalize import ChainStep, ConceptChain, parse_chain, verbalise_chain
 
 __all__ = [
     "ChainStep",

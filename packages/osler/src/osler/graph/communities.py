@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osler.errors import KnowledgeBaseMissing, UnknownPassage
-from osler.graph import arrays as stored
 from osler.graph import files
+from osler.graph import files as stored
 from osler.graph.files import COMMUNITIES
+from osler.graph.items import ChainStep, ConceptChain, verbalise_chain
 from osler.graph.partition import LARGEST, pairs_within, partition_graph
 from osler.graph.store import Graph
-from osler.graph.verbalize import ChainStep, ConceptChain, verbalise_chain
 from osler.sources.catalogue import GRAPH
 from osler.text import clean_text, language_of, split_sentences
 from osler.types import Locator, Passage

@@ -22,7 +22,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from osler.graph.arrays import Array
+from osler.graph.files import Array
 from osler.graph.normal import LONGEST, split_units
 from osler.text import is_cjk
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from osler.graph import arrays as stored
+from osler.graph import files as stored
 from osler.graph.items import NamedConcept
 from osler.graph.store import Graph
 from osler.kb.encoders.base import Encoder

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osler.errors import CapabilityMissing, require_extra
-from osler.graph.arrays import Array, gather_slices
+from osler.graph.files import Array, gather_slices
 
 LARGEST = 60
 """Concepts of a community that is not split further: as many as a summary can speak of."""

@@ -14,25 +14,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osler.errors import UnknownPassage
-from osler.graph import arrays as stored
 from osler.graph import files, load, rows
+from osler.graph import files as stored
 from osler.graph.derive import derive_arrays
 from osler.graph.items import (
     DRUG_SECTIONS,
     SAMPLE_CONCEPTS,
+    ChainStep,
     Concept,
+    ConceptChain,
     Direction,
     Edge,
     GraphInfo,
     ImportReport,
     NamedConcept,
     Stream,
+    relation_mark,
+    text_mark,
+    verbalise_chain,
 )
 from osler.graph.normal import normalize_name
-from osler.graph.verbalize import ChainStep, ConceptChain, relation_mark, text_mark, verbalise_chain
 from osler.kb.store.access import ReaderPool
 from osler.sources.catalogue import GRAPH
-from osler.sources.formats.concept_text import names_line
+from osler.sources.formats.sections import names_line
 from osler.text import clean_text, language_of, split_sentences
 from osler.types import Locator, Passage
 

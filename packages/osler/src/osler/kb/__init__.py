@@ -9,8 +9,7 @@
       reader_process.py big files, and strangers', read by a second process
       prepare.py        records to rows, as pure functions
       chunk.py          documents to passages: the three papers' chunkings, and windows
-      document_upsert.py new, unchanged, newer, older or double documents
-      correction.py     another text for one passage
+      document_upsert.py new, unchanged, newer, older, double or corrected documents
       rejects.py        records that became no document, and dead letters
       bulk.py           the same work on several processes or a Ray cluster
     index/          builds: vectors for passages, shared between processes by leases

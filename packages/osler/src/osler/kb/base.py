@@ -264,7 +264,7 @@ class KnowledgeBase(KnowledgeBaseReader):
         own text comes back. Raises `UnknownPassage`, and `KnowledgeBaseError` for an empty text
         or while another process writes.
         """
-        from osler.kb.ingest.correction import replace_text
+        from osler.kb.ingest.document_upsert import replace_text
 
         with self._open_for_writing(None) as db:
             built = index.is_built(db)
@@ -355,7 +355,7 @@ class KnowledgeBase(KnowledgeBaseReader):
     @contextmanager
     def _open_for_writing(self, progress: Progress | None) -> Iterator[sqlite3.Connection]:
         # What writes texts is imported when something is written: a question reads.
-        from osler.sources.patients.secret import use_secret
+        from osler.sources.patients.patient import use_secret
 
         say = progress or ignore_progress
         with (

@@ -14,7 +14,7 @@ import numpy as np
 from osler.kb import index
 from osler.kb.index import leases
 from osler.kb.ingest import rejects
-from osler.kb.search.vectors import unit_problem
+from osler.kb.search.base import unit_problem
 from osler.kb.store.passages import read_meta
 from osler.types import Language
 

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast
 
 from osler.errors import UnknownPassage
 from osler.kb import index
-from osler.kb.search import lexicon
+from osler.kb.search import sparse
 from osler.kb.search.backends import SearchBackends
-from osler.kb.search.base import EVERYTHING, TIES, BackendChoice, PassageFilter, Ranking
-from osler.kb.search.vectors import Floats
+from osler.kb.search.base import EVERYTHING, TIES, BackendChoice, Floats, PassageFilter, Ranking
 from osler.kb.store import access
 from osler.kb.store.passages import (
     Progress,
@@ -322,13 +321,13 @@ class KnowledgeBaseReader:
     def term_rarity(self, terms: Sequence[str]) -> dict[str, float]:
         """How much each term tells, by how few passages hold it (inverse document frequency)."""
         with self.readers.borrow() as db:
-            return lexicon.term_rarity(db, terms)
+            return sparse.term_rarity(db, terms)
 
     def near_terms(self, word: str) -> list[str]:
         """Indexed terms that a misspelt word may have meant: they begin alike, and are about as
         long."""
         with self.readers.borrow() as db:
-            return lexicon.near_terms(db, word)
+            return sparse.near_terms(db, word)
 
     def _keep_languages(self, ranking: Ranking, languages: Collection[Language]) -> Ranking:
         # Afterwards and without searching on: vectors of two encoders are nearly at right angles,

@@ -2,14 +2,11 @@
 
     core/           the Protocols and everything that holds for every model
       base.py         `LanguageModel`, `Likelihood`, `BatchLikelihood`, `Attentive`, `Adapted`
-      ask.py          the calls that are paid for, traced, and repaired where they do not parse
-      speaker.py      a model in one role of a method, with its decoding settings
+      ask.py          the calls that are paid for, traced, and repaired where they do not parse;
+                      a model in one role of a method, with its decoding settings
       grammar/        formats of replies, as GBNF, regular expression, JSON schema or matcher
       thinking.py     the split between a reasoning model's thoughts and its reply
       spans.py        the answer's place in a reply, and the least probability in it
-      verdict.py      yes-or-no replies
-      align.py        character offsets of tokens, from their bytes
-      token_bytes.py  the bytes of tokens, from any fast tokenizer
       cache.py        files that are downloaded or derived once, and their hashes
     local/          llama.cpp in this process, its scoring in batches and its role adapters; the
                     packaged weights and their requantisation

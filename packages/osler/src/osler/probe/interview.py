@@ -15,12 +15,10 @@ from typing import Any, Literal
 
 from osler.errors import ModelError, ModelUnreachable
 from osler.llm.core.base import Message, Sampling
-from osler.llm.core.thinking import split_thinking
+from osler.llm.core.thinking import silence_of, split_thinking
 from osler.llm.reading.actions import read_actions
-from osler.llm.reading.answers import declines
-from osler.llm.reading.marks import find_marks
+from osler.llm.reading.answers import declines, find_marks
 from osler.llm.reading.tags import find_tags
-from osler.llm.reading.thinking import silence_of
 from osler.llm.server import dialects, replies
 from osler.llm.server.bounded_reading import BadReply, complained_context
 from osler.llm.server.client import OpenAIModel

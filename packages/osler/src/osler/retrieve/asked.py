@@ -15,11 +15,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from osler.kb.encoders.base import scale_to_unit
-from osler.kb.search.lexicon import stem_terms
+from osler.kb.search.sparse import stem_terms
 from osler.retrieve.entity_names import packaged_names
 from osler.retrieve.lexicon import Lexicon, OtherNames, packaged_lexicon
 from osler.retrieve.words import content_terms
-from osler.sources.patients.identifiers.words import is_common
+from osler.sources.patients.identifiers.found import is_common
 from osler.text import has_cjk, language_of
 
 if TYPE_CHECKING:

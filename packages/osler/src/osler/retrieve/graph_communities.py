@@ -12,10 +12,10 @@ import numpy as np
 
 from osler.errors import MalformedOutput
 from osler.graph.communities import Communities, Community, CommunityDigest
+from osler.graph.items import verbalise_chain
 from osler.graph.link import Recogniser
 from osler.graph.lookup import Lookup
 from osler.graph.store import Graph
-from osler.graph.verbalize import verbalise_chain
 from osler.llm.core.ask import ask
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.prompts import RenderedPrompt, render_prompt

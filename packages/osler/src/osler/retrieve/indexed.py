@@ -23,8 +23,7 @@ from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
 from osler.kb.encoders.by_language import shared_languages
-from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking
-from osler.kb.search.vectors import Floats
+from osler.kb.search.base import EVERYTHING, Floats, PassageFilter, Ranking
 from osler.retrieve import rrf, source_errors
 from osler.retrieve.hybrid import Fusion
 from osler.retrieve.names import names_in

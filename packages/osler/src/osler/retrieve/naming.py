@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from osler.kb.search.lexicon import stem_terms
+from osler.kb.search.sparse import stem_terms
 from osler.retrieve.entity_names import fold_text, fold_words
 from osler.retrieve.words import content_terms
 from osler.text import has_cjk, split_sentences

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Literal, Protocol, get_args
 
 from osler.errors import BadQuestion, MalformedOutput, SourceUnavailable
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.ask import Speaker
 from osler.methods.omni.plan import Query, SourcePlan, expect_source_plan, source_plan_grammar
 from osler.methods.omni.planners import SourceDescription, queries_of, source_variables
 from osler.methods.omni.retriever import PlannedRetriever

@@ -23,7 +23,7 @@ from typing import Literal, Protocol
 
 from osler.errors import BadRun, OslerError
 from osler.extract import estimate_tokens
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.ask import Speaker
 from osler.llm.reading.verdicts import (
     numbers_grammar,
     read_numbers,

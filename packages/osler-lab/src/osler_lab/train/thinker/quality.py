@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from osler.errors import BadRun, MalformedOutput, MalformedSource, read_text_file
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Completion, LanguageModel, Message
 from osler.llm.core.grammar import Grammar, Node, alt, seq
-from osler.llm.core.speaker import Speaker
 from osler.llm.reading.verdicts import after_reasoning
 from osler.prompts import render_prompt
 from osler.text import language_of, read_packaged_table

@@ -14,8 +14,8 @@ from typing import Literal
 
 from osler.answer.written import WrittenComposer
 from osler.errors import BadConfig, MalformedOutput
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Completion
-from osler.llm.core.speaker import Speaker
 from osler.llm.reading.verdicts import read_verdict, verdict_grammar
 from osler.methods.kag.boundary import TAU, Boundary, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver, FormRetriever

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from osler.errors import MalformedOutput
-from osler.llm.core.ask import REPAIRS
+from osler.llm.core.ask import REPAIRS, Speaker
 from osler.llm.core.base import Completion, Message
 from osler.llm.core.grammar import Grammar
-from osler.llm.core.speaker import Speaker
 from osler.methods.kag.focus import Focus, Focuser
 from osler.methods.kag.logical_forms import render_step
 from osler.methods.kag.parse import read_search

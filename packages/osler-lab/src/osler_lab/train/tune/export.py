@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from osler.errors import BadConfig, ModelMissing
 from osler.llm.core.cache import write_whole
-from osler.llm.local import adapters as card
-from osler.llm.local.quantise import copy_metadata
+from osler.llm.local import gguf_files as card
+from osler.llm.local.gguf_files import copy_metadata
 from osler.llm.transformers.hub import ModelPair, Weights, load_pair
 from osler_lab.evaluate.trained_on import pass_on
 from osler_lab.train.tune.jobs import RUN, save_model

@@ -3,8 +3,8 @@
 KAG's index types (KAG-Thinker §3.4): knowledge units, atomic queries, outlines, summaries and
 tables, each with words and vectors of its own, and the graph of names and chunks
 (`entity_graph`). An index always finds chunks. Here are the kinds and the texts by which each of
-them finds a chunk; `store` has their rows, `job` makes them, `search` searches them, and `canon`
-resolves names to entities.
+them finds a chunk; `store` makes and has their rows, `search` searches them, and `canon` resolves
+names to entities.
 """
 
 from __future__ import annotations

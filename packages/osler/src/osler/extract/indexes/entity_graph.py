@@ -24,9 +24,8 @@ from osler.extract import publish
 from osler.extract import store as extracted
 from osler.extract.indexes.canon import EntityClasses, NameClaim, concept_name, resolve_entities
 from osler.extract.patterns import TOGETHER
-from osler.graph.arrays import Array
 from osler.graph.chains import random_walk
-from osler.graph.files import FILE
+from osler.graph.files import FILE, Array
 from osler.graph.link import Dictionary, is_too_short
 from osler.graph.normal import LONGEST, normalize_name, unit_spans
 from osler.graph.store import Graph

@@ -12,10 +12,9 @@ import numpy as np
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
 from osler.extract.indexes import Kind, store
-from osler.kb.search import lexicon, vectors
-from osler.kb.search.base import PassageFilter, Ranking, fetch_allowed
+from osler.kb.search import base, sparse
+from osler.kb.search.base import Floats, PassageFilter, Ranking, VectorMatrix, fetch_allowed
 from osler.kb.search.exact import allowed_by
-from osler.kb.search.vectors import Floats, VectorMatrix
 from osler.kb.store import access
 from osler.kb.store.passages import read_meta
 
@@ -73,12 +72,10 @@ class IndexEntries:
         with self.readers.borrow() as db:
             if not store.has_indexes(db):
                 return []
-            kept = (
-                lexicon.rarest_terms(db, terms) if len(terms) > lexicon.MOST_TERMS else list(terms)
-            )
+            kept = sparse.rarest_terms(db, terms) if len(terms) > sparse.MOST_TERMS else list(terms)
             if not kept:
                 return []
-            match = f'(kind : "{kind}") AND ({lexicon.match_expression(kept, within.sources)})'
+            match = f'(kind : "{kind}") AND ({sparse.match_expression(kept, within.sources)})'
 
             def fetch_matching(n: int) -> Ranking:
                 return _matching_passages(db, match, n)
@@ -149,4 +146,4 @@ def _load_vectors(db: sqlite3.Connection, kind: Kind) -> VectorMatrix:
     matrix = np.zeros((len(rows), held.dimension), np.float32)
     for place, (_, _, value) in enumerate(rows):
         matrix[place] = np.frombuffer(value, np.float32)
-    return VectorMatrix(numbers, matrix, vectors.source_runs(source for _, source, _ in rows))
+    return VectorMatrix(numbers, matrix, base.source_runs(source for _, source, _ in rows))

@@ -2,11 +2,8 @@
 
 | module       | formats                                                                |
 |--------------|------------------------------------------------------------------------|
-| `umls`       | UMLS, a folder of RRF tables                                            |
-| `ontologies` | OBO, SSSOM mappings                                                     |
-| `mesh`       | MeSH descriptors in XML or as a table                                   |
-| `drugbank`   | DrugBank's full database in XML                                         |
-| `tables`     | HPO annotations, Hetionet, DrugBank's vocabulary, plain triples         |
+| `vocabularies` | OBO, SSSOM, MeSH descriptors, DrugBank's full database                |
+| `tables`     | UMLS (RRF), HPO annotations, Hetionet, DrugBank's vocabulary, plain triples |
 | `chinese`    | CMeKG, QASystemOnMedicalKG                                              |
 """
 
@@ -18,9 +15,6 @@ from pathlib import Path
 from osler.errors import BadConfig, MalformedSource
 from osler.graph.formats.base import Importer
 from osler.graph.formats.chinese import Cmekg, ZhDisease
-from osler.graph.formats.drugbank import DrugBank
-from osler.graph.formats.mesh import Mesh, MeshTable
-from osler.graph.formats.ontologies import OboImporter, Sssom
 from osler.graph.formats.tables import (
     DrugBankVocabulary,
     HetionetEdges,
@@ -29,6 +23,7 @@ from osler.graph.formats.tables import (
     Triples,
     Umls,
 )
+from osler.graph.formats.vocabularies import DrugBank, Mesh, MeshTable, OboImporter, Sssom
 from osler.graph.items import Item
 from osler.sources.formats.containers import open_file
 from osler.sources.records import Drop

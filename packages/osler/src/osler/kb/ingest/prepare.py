@@ -17,8 +17,8 @@ from osler.kb.ingest.chunk import OMNI, document_passages, parse_chunking
 from osler.kb.store.passages import check_source, columns_of, index_tokens, size_of
 from osler.sources.catalogue import EMR, trust_of
 from osler.sources.patients.identifiers.removal import remove_from_document
+from osler.sources.patients.patient import is_deidentified
 from osler.sources.patients.patient_document import PATIENT, SYNTHETIC
-from osler.sources.patients.secret import is_deidentified
 from osler.sources.records import Deleted, Document, Drop, Record
 from osler.text import make_slug
 from osler.types import Passage

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 import numpy as np
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
-from osler.kb.search import generation, lexicon, sparse
-from osler.kb.search.base import BackendChoice, PassageFilter, Ranking, SearchBackend
+from osler.kb.search import generation, sparse
+from osler.kb.search.base import BackendChoice, Floats, PassageFilter, Ranking, SearchBackend
 from osler.kb.search.exact import ExactBackend, allowed_by
 from osler.kb.search.generation import CurrentGeneration
-from osler.kb.search.vectors import Floats
 from osler.kb.store import access
 from osler.kb.store.passages import (
     Progress,
@@ -273,7 +272,7 @@ class CorrectedBackend:
         """BM25 as the index computes it; a word's rarity is that in the whole knowledge base."""
 
         def score(db: sqlite3.Connection, passages: dict[int, Passage]) -> Ranking:
-            rarity = lexicon.term_rarity(db, terms)
+            rarity = sparse.term_rarity(db, terms)
             (places,) = self._stems.word_places([list(terms)])
             of_place = {place: rarity[term] for place, term in zip(places, terms, strict=True)}
             texts = [indexed_text(passage) for passage in passages.values()]

@@ -26,9 +26,8 @@ from typing import IO, Any, BinaryIO
 
 from osler.errors import BadConfig, KnowledgeBaseError
 from osler.kb.search import generation, sparse
-from osler.kb.search.base import PassageFilter, Ranking, merge_rankings, shelves_for
+from osler.kb.search.base import Floats, PassageFilter, Ranking, merge_rankings, shelves_for
 from osler.kb.search.generation import CurrentGeneration
-from osler.kb.search.vectors import Floats
 
 VERSION = f"2/{sparse.VERSION}"
 """Version of layout and word vectors: an index of another version is made anew."""

@@ -24,8 +24,7 @@ from typing import Any
 
 from osler.errors import KnowledgeBaseError
 from osler.kb.search import edge, generation, shard, sparse
-from osler.kb.search.generation import CurrentGeneration
-from osler.kb.search.payloads import IndexRow, read_rows
+from osler.kb.search.generation import CurrentGeneration, IndexRow, read_rows
 from osler.kb.store import access
 from osler.kb.store.durable import make_folders
 from osler.kb.store.passages import Progress

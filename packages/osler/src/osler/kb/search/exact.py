@@ -14,8 +14,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from osler.kb.search import lexicon, vectors
-from osler.kb.search.base import PassageFilter, Ranking, fetch_allowed
+from osler.kb.search import sparse
+from osler.kb.search.base import (
+    Floats,
+    PassageFilter,
+    Ranking,
+    VectorMatrix,
+    fetch_allowed,
+    load_vectors,
+)
 from osler.kb.store import access
 from osler.kb.store.passages import read_corrections, read_meta, read_stored_vectors
 
@@ -27,7 +34,7 @@ class _LoadedVectors:
     build: str
     """Its number; the snapshot does not tell a passage from one taken out and added again."""
     encoder: str
-    vectors: vectors.VectorMatrix
+    vectors: VectorMatrix
     corrections: list[tuple[int, int]]
     """Those that are in them."""
 
@@ -44,11 +51,11 @@ class ExactBackend:
         with self.readers.borrow() as db:
 
             def fetch_best(n: int) -> Ranking:
-                return lexicon.search_words(db, terms, k=n, scope=within.sources)
+                return sparse.search_words(db, terms, k=n, scope=within.sources)
 
             return fetch_allowed(fetch_best, allowed_by(db, within), k)
 
-    def by_vector(self, query: vectors.Floats, *, k: int, within: PassageFilter) -> Ranking:
+    def by_vector(self, query: Floats, *, k: int, within: PassageFilter) -> Ranking:
         loaded = self._load_vectors()
         scores = loaded.score_rows(query, within.sources)
         with self.readers.borrow() as db:
@@ -59,7 +66,7 @@ class ExactBackend:
             return fetch_allowed(fetch, allowed_by(db, within), k)[:k]
 
     def by_both(
-        self, terms: Sequence[str], query: vectors.Floats, *, k: int, within: PassageFilter
+        self, terms: Sequence[str], query: Floats, *, k: int, within: PassageFilter
     ) -> tuple[Ranking, Ranking]:
         dense = self.by_vector(query, k=k, within=within)
         return dense, self.by_words(terms, k=k, within=within)
@@ -72,7 +79,7 @@ class ExactBackend:
     def close(self) -> None:
         self._held = None
 
-    def _load_vectors(self) -> vectors.VectorMatrix:
+    def _load_vectors(self) -> VectorMatrix:
         """Returns the vectors, held in memory and read again when a build has ended since; of
         passages corrected since, theirs alone are read."""
         with self._loading, self.readers.borrow() as db, access.read_transaction(db):
@@ -91,7 +98,7 @@ def _read_all(
     db: sqlite3.Connection, build: str, corrections: list[tuple[int, int]]
 ) -> _LoadedVectors:
     dimension = int(read_meta(db, "dimension") or 0)
-    loaded = vectors.load_vectors(db, dimension)
+    loaded = load_vectors(db, dimension)
     return _LoadedVectors(build, read_meta(db, "encoder"), loaded, corrections)
 
 

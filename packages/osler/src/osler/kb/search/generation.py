@@ -4,6 +4,9 @@ A generation is a folder that is made beside the current one, completed, and nev
 again; then `current.json` is replaced, which takes one moment. So readers need no lock, a
 search sees one build or the next and nothing between, and what a killed build leaves
 behind is rubbish that the next one sweeps away.
+
+`WANTED` is the rows of an index (shelf, payload and vectors of each passage) as one SQL view over
+the knowledge base, so that what an index lacks, or has too much, is one comparison inside SQLite.
 """
 
 from __future__ import annotations
@@ -16,11 +19,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from osler.errors import KnowledgeBaseError
-from osler.kb.search.payloads import WANTED
+from osler.kb.search.base import PATIENTS, RETRACTED, TEXTS, Floats, fold_kind
 from osler.kb.store.access import FILE
 from osler.kb.store.durable import sync_path, sync_tree
+from osler.kb.store.passages import indexed_text, read_by_number
+from osler.sources.catalogue import EMR
+from osler.types import Passage
 
 FOLDER, CURRENT, POINTS = "edge", "current.json", "points.sqlite"
 
@@ -158,3 +167,58 @@ def tally_points(db: sqlite3.Connection) -> tuple[dict[str, int], dict[str, list
         points[shelf] = points.get(shelf, 0) + count
         sources.setdefault(shelf, []).append(source)
     return points, sources
+
+
+WANTED = f"""
+SELECT passage.number AS number,
+  CASE WHEN passage.source = '{EMR}' THEN '{PATIENTS}'
+       WHEN document.retracted THEN '{RETRACTED}' ELSE '{TEXTS}' END AS shelf,
+  json_array(passage.source, passage.language, document.year, document.trust, document.kinds)
+    AS payload,
+  vector.passage IS NOT NULL AS dense
+FROM passage JOIN document ON document.number = passage.document
+LEFT JOIN vector ON vector.passage = passage.number
+"""  # noqa: S608 - constants
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """One passage as an index takes it."""
+
+    number: int
+    shelf: str
+    payload: dict[str, Any]
+    """For filters: source, language, year (where known), trust, kind (a list, folded)."""
+    passage: Passage
+    vector: Floats | None
+
+    @property
+    def text(self) -> str:
+        return indexed_text(self.passage)
+
+
+def payload_of(stored: str) -> dict[str, Any]:
+    """Parses the payload JSON of `WANTED`."""
+    source, language, year, trust, kinds = json.loads(stored)
+    payload: dict[str, Any] = {"source": source, "language": language, "trust": trust}
+    if year is not None:
+        payload["year"] = year
+    if kinds:
+        payload["kind"] = [fold_kind(kind) for kind in kinds.split("\n")]
+    return payload
+
+
+def read_rows(db: sqlite3.Connection, wanted: list[tuple[int, str, str]]) -> Iterator[IndexRow]:
+    """Reads passages given by number, shelf and stored payload; those that are gone fall out."""
+    passages = read_by_number(db, (number for number, _, _ in wanted))
+    vectors = dict(
+        db.execute(
+            "SELECT passage, value FROM vector WHERE passage IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(passages)),),
+        )
+    )
+    for number, shelf, stored in wanted:
+        if number in passages:
+            value = vectors.get(number)
+            vector = None if value is None else np.frombuffer(value, np.float32)
+            yield IndexRow(number, shelf, payload_of(stored), passages[number], vector)

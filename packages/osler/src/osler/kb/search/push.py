@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from osler.errors import KnowledgeBaseError, KnowledgeBaseMismatch
 from osler.kb.search import sparse
 from osler.kb.search.base import RETRACTED
-from osler.kb.search.payloads import WANTED, IndexRow, read_rows
+from osler.kb.search.generation import WANTED, IndexRow, read_rows
 from osler.kb.search.remote import VERSION, Collection, list_collections
 from osler.kb.search.shard import DENSE, WORDS
 from osler.kb.store.passages import Progress, read_meta

@@ -19,9 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 from osler.errors import KnowledgeBaseError, KnowledgeBaseUnbuilt, require_extra
 from osler.kb.search import sparse
-from osler.kb.search.base import RANGES, BackendChoice, PassageFilter, Ranking, merge_rankings
+from osler.kb.search.base import (
+    RANGES,
+    BackendChoice,
+    Floats,
+    PassageFilter,
+    Ranking,
+    merge_rankings,
+)
 from osler.kb.search.shard import DENSE, EF, OVERSAMPLING, WORDS
-from osler.kb.search.vectors import Floats
 from osler.kb.store import access
 from osler.kb.store.passages import in_scope as is_within
 

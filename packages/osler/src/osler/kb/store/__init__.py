@@ -19,7 +19,7 @@ from osler.kb.store.access import (
     translate_errors,
     write_transaction,
 )
-from osler.sources.patients.secret import make_secret
+from osler.sources.patients.patient import make_secret
 
 SCHEMA = 4
 """Raised when a table changes, or when `osler.text.split_words` does: the index holds its tokens.

@@ -1,15 +1,19 @@
-"""Asks a model within a run's budget, and repairs replies that do not parse."""
+"""Asks a model within a run's budget, and repairs replies that do not parse.
+
+A `RoleModel` is a model in one role.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from osler.errors import MalformedOutput, PromptTooLong
 from osler.llm.core import base
 from osler.llm.core.base import (
+    Adapted,
     Attended,
     Attentive,
     Completion,
@@ -20,10 +24,10 @@ from osler.llm.core.base import (
     Sampling,
     Scored,
 )
-from osler.llm.core.thinking import split_thinking
+from osler.llm.core.grammar import Grammar
+from osler.llm.core.thinking import silence_of, split_thinking
 from osler.llm.reading.answers import DECLINED, answer_words, declines
-from osler.llm.reading.thinking import silence_of
-from osler.prompts import render_prompt
+from osler.prompts import RenderedPrompt, render_prompt
 from osler.text import join_surrogates, language_of
 from osler.trace import Asked, Noted, Run
 from osler.types import Usage
@@ -280,3 +284,65 @@ def _append_turn(turns: list[Message], message: Message, *, between: str) -> Non
     if turns and turns[-1].role == message.role:
         message = replace(message, content=turns.pop().content + between + message.content)
     turns.append(message)
+
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """A model, its role in a run, and its decoding settings."""
+
+    model: LanguageModel
+    role: str
+    sampling: Sampling = field(default_factory=Sampling)
+    constrains: bool = False
+    """Set where the engine enforces grammars."""
+    reasoning: int = 400
+    """Characters that it may reason before an answer, under a grammar."""
+    system: str = ""
+    """Text of the system message; empty for none."""
+
+    async def ask(
+        self,
+        prompt: RenderedPrompt,
+        parse: Callable[[Completion], _T],
+        run: Run,
+        *,
+        grammar: Grammar | None = None,
+        top: int = 0,
+        shown: Sequence[Message] = (),
+        repairs: int = REPAIRS,
+    ) -> _T:
+        """Returns the parsed reply to one prompt. Raises `MalformedOutput` after the repairs of
+        `ask`.
+
+        `shown`: turns that stand before it, as examples.
+        """
+        enforced = grammar if self.constrains else None
+        # A seed of its own for each call, drawn from the run: equal runs draw equal ones.
+        sampling = replace(
+            self.sampling,
+            seed=run.rng.getrandbits(31),
+            grammar=enforced,
+            top=top,
+            adapter=find_adapter(self.model, prompt),
+        )
+        before = [Message("system", self.system)] if self.system else []
+        messages = [*before, *shown, Message("user", prompt.text)]
+        return await ask(
+            self.model,
+            messages,
+            parse,
+            sampling,
+            run,
+            role=self.role,
+            prompt=prompt.identity,
+            repairs=repairs,
+        )
+
+
+def find_adapter(model: LanguageModel, prompt: RenderedPrompt) -> str:
+    """Returns the name of the prompt where the model has an adapter for it; else nothing."""
+    known = model.adapters if isinstance(model, Adapted) else frozenset()
+    return prompt.name if prompt.name in known else ""

@@ -5,15 +5,86 @@ Known are `<think>…</think>` (DeepSeek-R1, Qwen3, KAG-Thinker) and its kin
 `<seed:think>`), and the analysis channel of gpt-oss. Where a chat template opens the
 block itself, only its end is in the reply: what stands before it was thought. A block
 that never ends was thought to the end.
+
+Where nothing is left, `silence_of` says what the reply is: cut while thinking, thought alone, or
+empty. A server without a parser of thinking gives some that a chat template began without any mark;
+cut, it has none at its end either, and only its first words tell.
+
+Room for thinking: a method asks for the tokens of its reply, 16 for a verdict, 500 for an answer. A
+reasoning model spends them before it says a word. What it may think besides is one setting, and is
+asked for from the first reply on that shows thinking; a reply that was cut before is asked for once
+more.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from osler.llm.core.base import Completion, TokenScore
+from osler.llm.core.base import Completion, Sampling, TokenScore
+
+Silence = Literal["", "cut", "thought", "empty"]
+"""Why a reply says nothing; "" where it says something."""
+_MUSING = re.compile(
+    r"\s*(?:(?:okay|ok|alright|hmm+|well|right|so)[,.…]|first, i (?:need|should|have)"
+    r"|i need to (?:figure|think|recall)|let me (?:think|see|recall|start|break|figure)"
+    r"|we (?:need|are asked|have) to|the user (?:is|wants|asks|has|asked)"
+    r"|好的?，|嗯，|首先，?我(?:需要|得|要)|让我(?:想|看)|用户(?:问|想|的问题))",
+    re.IGNORECASE,
+)
+
+
+def silence_of(completion: Completion) -> Silence:
+    """Why a reply says nothing: its tokens ended while it thought, it thought alone, or is empty.
+
+    Its thinking may be split off already, or not.
+    """
+    reply = split_thinking(completion)
+    cut = reply.finish == "length"
+    if reply.text.strip():
+        muses = cut and not reply.thinking and _MUSING.match(reply.text) is not None
+        return "cut" if muses else ""
+    if reply.thinking:
+        return "cut" if cut else "thought"
+    # A hosted model's thinking is not shown: its tokens ended before it said a word.
+    return "cut" if cut and not reply.text else "empty"
+
+
+def spoken_part(text: str) -> str:
+    """The text without thinking, wherever it stands; empty for nothing but thinking."""
+    return split_thinking(Completion(text)).text.strip()
+
+
+@dataclass
+class ThinkingAllowance:
+    """The allowance of one model, and whether it thinks."""
+
+    tokens: int = 0
+    """Tokens of thinking in a call; 0 = no more than the reply's own."""
+    thinks: bool = False
+    """Whether it was seen to think."""
+
+    async def complete(
+        self, sampling: Sampling, work: Callable[[Sampling], Awaitable[Completion]]
+    ) -> Completion:
+        """The reply of `work` with room for thinking; where there are two tries, both are paid."""
+        granted = self.thinks and self.tokens > 0
+        reply = await work(self._grant_tokens(sampling) if granted else sampling)
+        thought = bool(split_thinking(reply).thinking)
+        self.thinks |= thought
+        # Cut while it thought, or in a reply for which its thinking left no room.
+        cut = silence_of(reply) == "cut" or (thought and reply.finish == "length")
+        if granted or not self.tokens or not cut:
+            return reply
+        self.thinks = True
+        again = await work(self._grant_tokens(sampling))
+        return replace(again, usage=reply.usage + again.usage)
+
+    def _grant_tokens(self, sampling: Sampling) -> Sampling:
+        return replace(sampling, max_tokens=sampling.max_tokens + self.tokens)
+
 
 # <think> is written by DeepSeek-R1 and Qwen3, <|begin_of_thought|> by OpenThinker, [THINK] by
 # Magistral, ◁think▷ by Kimi-VL, <seed:think> by Seed-OSS, channels by gpt-oss.

@@ -23,13 +23,11 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from osler.errors import CapabilityMissing, ModelError
-from osler.llm.core.align import decode_pieces, token_scores
-from osler.llm.core.allowance import ThinkingAllowance
 from osler.llm.core.base import Completion, Message, Sampling, Scored, TokenScore, raw_text
-from osler.llm.core.thinking import opens_thinking, split_thinking
+from osler.llm.core.spans import decode_pieces, token_scores
+from osler.llm.core.thinking import ThinkingAllowance, opens_thinking, split_thinking
 from osler.llm.local.batch_scoring import TextScores, Tokens
-from osler.llm.local.engine import LlamaEngine
-from osler.llm.local.slots import SlotUse
+from osler.llm.local.engine import LlamaEngine, SlotUse
 from osler.types import Usage
 
 _STEP_COST = 6

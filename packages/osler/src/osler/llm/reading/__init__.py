@@ -2,12 +2,9 @@
 
 | Module | Reads |
 |---|---|
-| `tags` | Thought, Tool_Use, Conclusion … in any dress, in English and Chinese |
+| `tags` | Thought, Tool_Use, Conclusion … in any dress; words about the reply itself |
 | `actions` | the actions of a reply, several in order, and tool calls in every notation |
-| `thinking` | thinking wherever it stands, and replies that are nothing but cut thinking |
-| `answers` | the words of an answer, without what is about the reply itself |
-| `marks` | citation marks in every style, as numbers and places |
-| `debris` | words that are about the reply itself: labels, fences, courtesies |
+| `answers` | the words of an answer, and citation marks in every style |
 | `json_replies` | JSON anywhere in a reply, with comments, trailing commas, single quotes; lists |
 | `refusals` | what says that nothing is known, in English and Chinese |
 | `verdicts` | yes and no, true and false, letters and numbers of documents |

@@ -17,9 +17,8 @@ from random import Random
 from typing import Any
 
 from osler.errors import CapabilityMissing, ModelError
-from osler.llm.core.allowance import ThinkingAllowance
 from osler.llm.core.base import Completion, Message, Sampling, Scored, raw_text
-from osler.llm.core.thinking import split_thinking
+from osler.llm.core.thinking import ThinkingAllowance, split_thinking
 from osler.llm.server import dialects, probe, replies, scoring
 from osler.llm.server.bounded_reading import BadReply
 from osler.llm.server.connection import (

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from osler.llm.core.align import decode_pieces
 from osler.llm.core.base import TokenScore
+from osler.llm.core.spans import decode_pieces
 from osler.llm.server.bounded_reading import BadReply
 from osler.text import join_surrogates
 from osler.types import Usage

@@ -21,12 +21,16 @@ from typing import Any, Literal, TypeVar
 from jinja2 import TemplateError
 
 from osler.errors import CapabilityMissing, ModelError
-from osler.llm.core.align import token_scores
-from osler.llm.core.allowance import ThinkingAllowance
 from osler.llm.core.base import Attended, Completion, Message, Sampling, Scored, raw_text
-from osler.llm.core.thinking import opens_thinking, split_thinking
-from osler.llm.core.token_bytes import TokenCodec
-from osler.llm.transformers.decoding import Check, GrowingReply, PrefixCache, make_chooser
+from osler.llm.core.spans import token_scores
+from osler.llm.core.thinking import ThinkingAllowance, opens_thinking, split_thinking
+from osler.llm.transformers.decoding import (
+    Check,
+    GrowingReply,
+    PrefixCache,
+    TokenCodec,
+    make_chooser,
+)
 from osler.llm.transformers.hub import (
     Device,
     Dtype,

@@ -16,10 +16,10 @@ from math import ceil
 from typing import Protocol
 
 from osler.errors import MalformedOutput
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Completion, Message, TokenScore
 from osler.llm.core.grammar import Grammar, alt
 from osler.llm.core.spans import Probability, answer_span, least_probability, span_tokens
-from osler.llm.core.speaker import Speaker
 from osler.llm.reading.verdicts import after_reasoning, read_verdict, verdict_grammar
 from osler.methods.kag.parse import boxed_answer, reply_answer
 from osler.prompts import RenderedPrompt, render_prompt

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from osler.errors import MalformedOutput
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Completion
-from osler.llm.core.speaker import Speaker
 from osler.llm.reading.verdicts import numbers_grammar, read_numbers
 from osler.methods.kag.boundary import Boundary
 from osler.methods.kag.focus import Focuser

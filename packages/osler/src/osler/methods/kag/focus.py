@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Completion
 from osler.llm.core.grammar import Grammar, alt, free_text, maybe, seq
 from osler.llm.core.spans import tagged_span
-from osler.llm.core.speaker import Speaker
 from osler.llm.reading.verdicts import read_verdict
 from osler.prompts import render_prompt
 from osler.retrieve.words import content_terms

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from osler.answer import UNDECIDED, Composer, who_decided
 from osler.answer.abstention import read_draft
+from osler.llm.core.ask import Speaker
 from osler.llm.core.spans import answer_span, strip_types
-from osler.llm.core.speaker import Speaker
 from osler.methods.kag.logical_forms import LogicalPlan, SubAnswer
 from osler.methods.kag.planner import plan_event
 from osler.prompts import RenderedPrompt, render_prompt

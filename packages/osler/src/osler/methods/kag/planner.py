@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from osler.errors import MalformedOutput
+from osler.llm.core.ask import Speaker, find_adapter
 from osler.llm.core.base import Message
-from osler.llm.core.speaker import Speaker, find_adapter
 from osler.methods.kag.logical_forms import LogicalPlan, render_form
 from osler.methods.kag.parse import plan_grammar, read_plan_tolerantly
 from osler.methods.kag.variables import find_dependencies

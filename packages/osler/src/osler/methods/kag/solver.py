@@ -13,8 +13,8 @@ from typing import Protocol, Self, assert_never
 
 from osler.answer import UNDECIDED, Composer, Decision, who_decided
 from osler.answer.written import WrittenComposer
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import LanguageModel, Sampling
-from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import GenerateThenAssess
 from osler.methods.kag.depth import Depth, DepthSolver, RelationSelector
 from osler.methods.kag.executors import Calculator, Deducer

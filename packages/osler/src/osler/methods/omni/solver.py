@@ -15,9 +15,8 @@ from osler.answer.abstention import read_draft
 from osler.answer.option_reading import written_option
 from osler.answer.written import WrittenComposer
 from osler.errors import MalformedOutput
-from osler.llm.core.ask import ask_with_documents, complete, repair_messages
+from osler.llm.core.ask import Speaker, ask_with_documents, complete, repair_messages
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
-from osler.llm.core.speaker import Speaker
 from osler.methods.omni.dossier import left_out
 from osler.methods.omni.plan import MOST, PlanReading, Query, SourcePlan, expect_source_plan
 from osler.methods.omni.planners import Proposal, SourceDescription, SourcePlanner, source_variables

@@ -23,8 +23,8 @@ from enum import StrEnum
 from osler.errors import MalformedOutput
 from osler.llm.core.grammar import Grammar, Node, alt, free_text, named_rule, seq
 from osler.llm.reading.actions import ReadAction, read_actions
+from osler.llm.reading.answers import find_marks
 from osler.llm.reading.json_replies import read_json
-from osler.llm.reading.marks import find_marks
 from osler.methods.tcrag.tools import PEDIA_RAG, WEB_RAG
 
 

@@ -8,8 +8,7 @@ modules that they share:
 |-----------------------------|----------------------------------------------------------------|
 | `reading`, `containers`     | whole files and their encodings; compression and archives      |
 | `json_lines`, `rows`        | JSON in a stream; records with named fields as documents       |
-| `safe_xml`, `tree`          | XML as a stream of records; trees of titled sections           |
-| `headings`, `noise`         | sections under heading lines; lists of references left out     |
+| `safe_xml`                  | XML as a stream of records; trees of titled sections           |
+| `sections`                  | sections under heading lines, without references; a concept's  |
 | `patient_tables`, `tables`  | databases of patients, as one document a patient; joins on disk |
-| `concept_text`              | a concept as text                                              |
 """

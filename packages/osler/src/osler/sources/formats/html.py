@@ -10,8 +10,6 @@ import lxml.html
 from lxml import etree
 
 from osler.errors import MalformedSource
-from osler.sources.formats.headings import HeadingPath
-from osler.sources.formats.noise import finish_document
 from osler.sources.formats.reading import (
     decode_text,
     extension_of,
@@ -22,6 +20,7 @@ from osler.sources.formats.reading import (
     title_of,
     year_in,
 )
+from osler.sources.formats.sections import HeadingPath, finish_document
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import clean_text, one_line
 

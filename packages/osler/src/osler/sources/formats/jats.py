@@ -12,19 +12,22 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from osler.sources.formats.licences import licence_of
-from osler.sources.formats.noise import finish_document
 from osler.sources.formats.reading import id_of, names_in, year_in
-from osler.sources.formats.safe_xml import iterate_elements, raw_text, root_tag, text_of
-from osler.sources.formats.tree import (
+from osler.sources.formats.safe_xml import (
     GONE,
     Element,
     ElementRoles,
     find_descendant,
     first_child,
+    iterate_elements,
+    licence_of,
     local_name,
+    raw_text,
+    root_tag,
     sections_of_tree,
+    text_of,
 )
+from osler.sources.formats.sections import finish_document
 from osler.sources.records import Document, Record, Section
 from osler.text import make_slug, one_line
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from osler.errors import MalformedSource
@@ -60,7 +60,7 @@ def _parse_object(line: bytes, where: str) -> tuple[str, Object] | Drop:
     return (where, value) if isinstance(value, dict) else Drop(where, "not a JSON object")
 
 
-def text_in(record: Object, key: str) -> str:
+def text_in(record: Mapping[str, Any], key: str) -> str:
     """The cleaned text of a field; a number as text; "" for anything else or nothing."""
     value = record.get(key)
     if isinstance(value, str):

@@ -5,11 +5,16 @@
 | `guideline-jsonl` | Meditron's guidelines (epfl-llm/guidelines): `clean_text` is Markdown |
 | `medrag-jsonl`    | snippets of MedRAG and FlashRAG                                       |
 | `json-records`    | text, or questions and answers, under the names that corpora use      |
+
+Test sets are recognised so that they never become evidence: exam questions with their options,
+and judgements of relevance (qrels), lie beside the corpora in public collections. Indexed as text
+they would give the answers away to the systems that are evaluated with them.
 """
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
@@ -23,8 +28,8 @@ from osler.sources.formats.json_lines import (
 )
 from osler.sources.formats.markdown import first_title, markdown_sections
 from osler.sources.formats.pubmed import url_of
-from osler.sources.formats.reading import id_of, plain_head
-from osler.sources.formats.rows import is_corpus, record_of
+from osler.sources.formats.reading import extension_of, id_of, plain_head
+from osler.sources.formats.rows import is_corpus, is_exam, read_header, record_of
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import language_of, make_slug, one_line
 
@@ -120,3 +125,29 @@ def keys_of(head: bytes) -> frozenset[str]:
     """Keys of the first record, of a line or of an array."""
     begin = plain_head(head)
     return first_keys(begin[1:] if begin.startswith(b"[") else begin)
+
+
+# "1_2 0 GHR_0000559_Sec2 3": question, iteration, document, grade.
+_QREL = re.compile(rb"\S+[ \t]+\S+[ \t]+\S*(?:_|\d)\S*(?:[ \t]+\d)?\s*")
+_LINES = 5
+
+
+class EvaluationFile:
+    name = "evaluation"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        kind = extension_of(name)
+        if kind in {".csv", ".tsv"}:
+            return is_exam(read_header(name, head))
+        if kind in {".json", ".jsonl"}:
+            return is_exam(keys_of(head))
+        return "qrels" in name.lower() and _are_qrels(head)
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        """One drop that says why nothing is read."""
+        yield Drop(name, "test questions or judgements, not evidence")
+
+
+def _are_qrels(head: bytes) -> bool:
+    lines = plain_head(head).split(b"\n")[:_LINES]
+    return bool(lines[0]) and all(_QREL.fullmatch(line) for line in lines[:-1] or lines)

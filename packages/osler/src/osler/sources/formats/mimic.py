@@ -9,6 +9,11 @@ department, and ages stand in MIMIC-IV's `patients` and are unknown.
 MIMIC is de-identified by its publisher; of what it still contains, dates, insurance, language,
 religion, marital status, race, means of arrival and all free text are left out, and ages above 89
 become "90 or over".
+
+Synthea's CSV export of synthetic patients: `patients`, `conditions` and `encounters` must be there;
+medications, procedures, observations and allergies may be. Names, addresses, birth dates, numbers
+of offices, providers, payers and costs are left out, although they are invented; every document is
+marked as that of a synthetic patient.
 """
 
 from __future__ import annotations
@@ -165,3 +170,69 @@ class MimicEd(PatientTables):
     }
     stay = "emergency stay"
     visit = "stay"
+
+
+_SYSTEMS = {"SNOMED-CT": CodeSystem.SNOMED, "RxNorm": CodeSystem.RXNORM}
+
+
+def _synthetic_patient_rows(row: Row) -> Iterator[ScratchRow]:
+    key, sex = need(row.text("id")), SEXES.get(row.text("gender").upper(), "")
+    yield to.person_row(key, to.hashed_ids(key), sex, born=row.text("birthdate"))
+    if row.text("deathdate"):
+        yield to.death_row(key)
+
+
+def _encounter_rows(row: Row) -> Iterator[ScratchRow]:
+    person, visit = need(row.text("patient")), need(row.text("id"))
+    at, end = row.text("start"), row.text("stop")
+    yield from to.visit_rows(person, visit, at, end, kind=row.text("encounterclass"))
+
+
+def _synthetic_coded_rows(row: Row, kind: FactKind, system: CodeSystem) -> Iterator[ScratchRow]:
+    person, value = need(row.text("patient")), need(row.text("code"))
+    # Allergies name their vocabulary: SNOMED CT for most, RxNorm for drugs.
+    code = Code(_SYSTEMS.get(row.text("system"), system), value)
+    words, at = row.text("description"), row.text("start", "date")
+    yield to.fact_row(person, row.text("encounter"), kind, code, words=words, at=at)
+
+
+def _observation_rows(row: Row) -> Iterator[ScratchRow]:
+    """Measurements only: what has no number holds the text of a survey or an address."""
+    person, name = need(row.text("patient")), need(row.text("description"))
+    visit, unit, at = row.text("encounter"), row.text("units"), row.text("date")
+    yield from to.reading_row(person, visit, name, unit, at, row.number("value"))
+
+
+class Synthea(PatientTables):
+    name = "synthea"
+    title = "Synthea"
+    required = ("patients", "conditions", "encounters")
+    tables: ClassVar = {
+        "patients": _synthetic_patient_rows,
+        "encounters": _encounter_rows,
+        "conditions": partial(
+            _synthetic_coded_rows, kind=FactKind.CONDITION, system=CodeSystem.SNOMED
+        ),
+        "medications": partial(
+            _synthetic_coded_rows, kind=FactKind.MEDICATION, system=CodeSystem.RXNORM
+        ),
+        "procedures": partial(
+            _synthetic_coded_rows, kind=FactKind.PROCEDURE, system=CodeSystem.SNOMED
+        ),
+        "immunizations": partial(
+            _synthetic_coded_rows, kind=FactKind.PROCEDURE, system=CodeSystem.CVX
+        ),
+        "allergies": partial(
+            _synthetic_coded_rows, kind=FactKind.ALLERGY, system=CodeSystem.SNOMED
+        ),
+        "observations": _observation_rows,
+    }
+    passed_over = frozenset(
+        {"organizations", "providers", "payers", "payer_transitions"}
+        | {"claims", "claims_transactions"}
+    )
+    person = "patient"
+    visit = stay = "encounter"
+    by_stay = False
+    needs_visit = False
+    synthetic = True

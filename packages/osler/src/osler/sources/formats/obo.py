@@ -1,7 +1,7 @@
 """Ontologies in OBO 1.2 and 1.4: their terms, and one passage document a term.
 
 `read_terms` is the one reader of the format, for the documents here (in Omni-RAG's wire
-form, §3.2) and for the concept graph (`osler.graph.formats.ontologies`).
+form, §3.2) and for the concept graph (`osler.graph.formats.vocabularies`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import BinaryIO, cast
 
-from osler.sources.formats.concept_text import Triple, concept_sections, names_line
 from osler.sources.formats.reading import extension_of, plain_head, utf8_lines
+from osler.sources.formats.sections import Triple, concept_sections, names_line
 from osler.sources.records import Document, Drop, Record
 from osler.text import language_of, make_slug, one_line
 

@@ -16,10 +16,9 @@ from typing import Any, BinaryIO
 
 from osler.errors import MalformedSource
 from osler.sources.formats.containers import Unreadable, require_package
-from osler.sources.formats.headings import HeadingPath
-from osler.sources.formats.noise import finish_cleaned, is_apparatus
-from osler.sources.formats.plain import unwrap_lines
+from osler.sources.formats.markdown import unwrap_lines
 from osler.sources.formats.reading import id_of, on_disk, title_of, year_in
+from osler.sources.formats.sections import HeadingPath, finish_cleaned, is_apparatus
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import clean_text, one_line
 

@@ -8,32 +8,29 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from osler.errors import BadConfig
-from osler.sources.formats.clif import Clif
-from osler.sources.formats.cnxml import Cnxml
-from osler.sources.formats.csv_rows import CsvRows
-from osler.sources.formats.docx import Docx
-from osler.sources.formats.eicu import Eicu
-from osler.sources.formats.evaluation import EvaluationFile
+from osler.sources.formats.collection_xml import Cnxml, MedquadXml, NgcXml
+from osler.sources.formats.eicu import Clif, Eicu
 from osler.sources.formats.fhir import Fhir
 from osler.sources.formats.html import Html
 from osler.sources.formats.jats import Jats
-from osler.sources.formats.json_records import GuidelineJsonl, JsonRecords, MedragJsonl
-from osler.sources.formats.markdown import Markdown
-from osler.sources.formats.medquad_xml import MedquadXml
-from osler.sources.formats.mimic import Mimic, MimicEd
-from osler.sources.formats.ngc_xml import NgcXml
+from osler.sources.formats.json_records import (
+    EvaluationFile,
+    GuidelineJsonl,
+    JsonRecords,
+    MedragJsonl,
+)
+from osler.sources.formats.markdown import Markdown, Plain
+from osler.sources.formats.mimic import Mimic, MimicEd, Synthea
 from osler.sources.formats.obo import Obo
+from osler.sources.formats.office import Docx, Xlsx
 from osler.sources.formats.omop import Omop
 from osler.sources.formats.osler_jsonl import OslerJsonl
-from osler.sources.formats.parquet import Parquet
 from osler.sources.formats.pdf import Pdf
-from osler.sources.formats.plain import Plain
 from osler.sources.formats.pubmed import Medline, PubmedXml
+from osler.sources.formats.rows import CsvRows, Parquet
 from osler.sources.formats.rrf import Rrf
-from osler.sources.formats.synthea import Synthea
 from osler.sources.formats.trials import ClinicalTrialsJson
 from osler.sources.formats.wikis import Kilt, Mediawiki, WikiApi, Wikiextractor
-from osler.sources.formats.xlsx import Xlsx
 from osler.sources.records import Parser, Record
 from osler.text import load_plugins
 

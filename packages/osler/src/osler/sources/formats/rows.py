@@ -4,18 +4,33 @@ Fields are recognised by the names that corpora use. A question is a heading, ne
 only the answer is quoted. Exam questions with their options and retrieval judgements
 are no corpus at all, and are recognised so that a test set never becomes evidence. Of any other
 table with a header, as a formulary, each row is a document: "drug: Ibuprofen; max daily: 1.2 g".
+
+CSV and TSV have a header and are UTF-8 or GB18030. Parquet needs the extra `parquet`.
 """
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
 
+from osler.errors import MalformedSource
+from osler.sources.formats.containers import Unreadable, require_package
 from osler.sources.formats.json_lines import text_in
-from osler.sources.formats.reading import year_in
+from osler.sources.formats.reading import (
+    extension_of,
+    id_of,
+    lines_of,
+    on_disk,
+    plain_head,
+    year_in,
+)
+from osler.sources.formats.sections import sections_of, without_noise
+from osler.sources.formats.wikis import parse_heading
 from osler.sources.records import Document, Drop, Record, Section
-from osler.text import language_of, make_slug, one_line, split_sentences
+from osler.text import is_cjk, language_of, make_slug, one_line, split_sentences
 
 
 def _list_words(text: str) -> tuple[str, ...]:
@@ -173,3 +188,156 @@ def _shorten_question(question: str) -> str:
         return question
     ends = [end for _, end in split_sentences(question[:_LONGEST_HEADING])][:-1]
     return f"{question[: ends[-1] if ends else _LONGEST_HEADING - 1].rstrip()}…"
+
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+
+
+class CsvRows:
+    name = "csv"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        header = read_header(name, head) if extension_of(name) in _DELIMITERS else []
+        return is_corpus(header) or is_table(header)
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        """A document for each row, in constant memory; a row that cannot be parsed is a drop."""
+        rows = _Rows(stream, name)
+        names = next(rows, None)
+        if isinstance(names, list):
+            base, read = id_of(name), row_reader(names)
+            for row in rows:
+                where = f"{name}:{rows.line}"
+                if isinstance(row, str):
+                    yield Drop(where, row)
+                elif row:
+                    yield read(dict(zip(names, row, strict=False)), where, f"{base}-{rows.line}")
+
+
+def read_header(name: str, head: bytes) -> list[str]:
+    """The names in the first line of `head`; [] where it is not a table."""
+    line, has_end, _ = plain_head(head).partition(b"\n")
+    if not has_end or b"\0" in line:
+        return []
+    try:
+        text = line.decode(_guess_encoding(line))
+    except UnicodeDecodeError:
+        return []
+    delimiter = _DELIMITERS.get(extension_of(name), ",")
+    try:
+        return next(csv.reader([text], delimiter=delimiter), [])
+    except csv.Error:
+        return []
+
+
+def _guess_encoding(data: bytes) -> str:
+    """UTF-8 where the bytes are valid, but for a character cut at the end; else GB18030."""
+    try:
+        data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        # The head of a file may end inside a character of up to four bytes.
+        if error.start < len(data) - 3:
+            return "gb18030"
+    return "utf-8-sig"
+
+
+class _Rows(Iterator["list[str] | str"]):
+    """Each row, or the reason of a drop; `line` is the line that it began on."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self.line = 0
+        self._read = 0
+        self._problem = ""
+        self._encoding = ""
+        self._lines = lines_of(stream, name)
+        self._reader = csv.reader(
+            self._decode_lines(), delimiter=_DELIMITERS.get(extension_of(name), ",")
+        )
+
+    def __next__(self) -> list[str] | str:
+        self.line, self._problem = self._read + 1, ""
+        try:
+            row = next(self._reader)
+        except csv.Error:  # a quotation that never ends, or a field of more than 128 KiB
+            return "malformed row"
+        return self._problem or row
+
+    def _decode_lines(self) -> Iterator[str]:
+        for line in self._lines:
+            self._read += 1
+            if not line.isascii() and not self._encoding:
+                self._encoding = _guess_encoding(line)
+            try:
+                text = line.decode(self._encoding or "utf-8-sig")
+            except UnicodeDecodeError:
+                self._problem = "not UTF-8" if self._encoding == "utf-8-sig" else "not GB18030"
+                text = line.decode("ascii", "replace")
+            if self._encoding == "gb18030" and not any(map(is_cjk, text)) and not line.isascii():
+                # GB18030 gives a meaning to nearly any bytes: believed only where it is Chinese.
+                self._problem = "neither UTF-8 nor GB18030"
+            yield text.replace("\0", "")
+
+
+# Rows in memory at a time; an article has up to 2 MB.
+_ROWS = 64
+# A column that names one value many times unfolds to any size: characters that a file may have,
+# and how many for each of its bytes.
+_ALWAYS_ALLOWED, _HIGHEST_RATIO = 64 * 2**20, 200
+
+
+class Parquet:
+    name = "parquet"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        return head.startswith(b"PAR1")
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        require_package("pyarrow", "parquet", name)
+        # The table of contents stands at the end of the file.
+        with on_disk(stream, ".parquet") as path:
+            yield from _read_records(path, name)
+
+
+def _read_records(path: Path, name: str) -> Iterator[Record]:
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    base, number = id_of(name), 0
+    left = max(_ALWAYS_ALLOWED, _HIGHEST_RATIO * path.stat().st_size)
+    try:
+        with ParquetFile(path) as file:
+            names = file.schema_arrow.names
+        columns = wanted_fields(names) if is_corpus(names) else names
+        read = row_reader(names)
+        # Repeated values stay one, until their row is read.
+        with ParquetFile(
+            path, pre_buffer=False, buffer_size=2**16, read_dictionary=columns
+        ) as file:
+            if not (is_corpus(names) or is_table(names)):
+                yield Drop(name, "no column of text")
+                return
+            for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
+                for at in range(batch.num_rows):
+                    row = batch.slice(at, 1).to_pylist()[0]
+                    left -= sum(len(value) for value in row.values() if isinstance(value, str))
+                    if left < 0:
+                        fix = "unpack it yourself if you trust it"
+                        raise Unreadable(name, "decompression bomb", fix=fix)
+                    number += 1
+                    record = read(row, f"{name}: row {number}", f"{base}-{number}")
+                    yield _with_headings(record) if isinstance(record, Document) else record
+    except (ArrowException, OSError, ValueError) as error:
+        raise MalformedSource(
+            f"{name} is not a whole Parquet file: {error}", fix="fetch it again"
+        ) from error
+
+
+def _with_headings(document: Document) -> Document:
+    """The document with heading lines of a wiki ("== Causes ==") made into paths."""
+    from dataclasses import replace
+
+    (section,) = document.sections
+    if section.path or "\n==" not in f"\n{section.text}":
+        return document
+    sections, _ = without_noise(sections_of(section.text, parse_heading))
+    return replace(document, sections=sections) if sections else document

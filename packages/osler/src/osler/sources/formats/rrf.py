@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from osler.errors import MalformedSource
-from osler.sources.formats.concept_text import Triple, concept_sections, names_line
 from osler.sources.formats.containers import open_file
+from osler.sources.formats.sections import Triple, concept_sections, names_line
 from osler.sources.formats.tables import ScratchRow, fill_tables, open_scratch, table_in
 from osler.sources.records import Document, Drop, Record
 from osler.text import language_of, make_slug, one_line

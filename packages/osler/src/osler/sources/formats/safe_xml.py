@@ -5,20 +5,26 @@ limits on depth, size and amplification stay on. A file that declares entities
 of its own is refused: no public corpus needs them, every XML attack does. So is a
 record of more than 16 MiB: what is not finished is held in memory, as a tree that is
 many times larger than its text.
+
+Documents that are trees of titled sections (JATS, CNXML) share one walk: a section gives its title
+to the heading path, a block begins a line, a cell is parted from its neighbour by " | ", and what
+is named as left out is. Licences get one spelling.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from lxml import etree
 
 from osler.errors import MalformedSource
 from osler.sources.formats.reading import too_large
-from osler.text import one_line
+from osler.sources.records import Section
+from osler.text import clean_text, one_line
 
 _BEFORE_ROOT = re.compile(
     r"\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL | re.IGNORECASE
@@ -118,3 +124,161 @@ def raw_text(element: etree._Element | None) -> str:
     text = "".join(map(str, element.itertext())) if len(element) else element.text or ""
     # References to entities of a DTD that is not read (&nbsp;) come through as they are written.
     return html.unescape(text) if "&" in text else text
+
+
+_SPACES = re.compile(r"\s+")
+CELL = " | "
+_ROW_START = re.compile(r"^(?:\| *)+", re.MULTILINE)
+_BULLET = re.compile(r"^- *\n", re.MULTILINE)
+_EDGES = re.compile(r" *\n[ \n]*")
+GONE = "\ue000"
+"""Stands where a reference mark was; it goes with the brackets and commas around it."""
+_MARKS = re.compile(rf"\s?[\[(]?{GONE}(?:[\s,;–-]*(?:and\s)?{GONE})*[\])]?")
+
+Element = etree._Element
+
+
+@dataclass(frozen=True, slots=True)
+class ElementRoles:
+    """The roles of elements in a format, by local name."""
+
+    sections: frozenset[str]
+    title: str
+    blocks: frozenset[str]
+    left_out: frozenset[str]
+    before: Mapping[str, str] = field(default_factory=dict)
+    """Text written where such an element begins: a bullet, a cell's bar."""
+    instead: Callable[[Element], str | None] = lambda element: None
+    """Text that replaces a whole element; `None`: it is walked."""
+
+
+def local_name(element: Element) -> str:
+    """The element's name without its namespace; "" for a comment or an instruction."""
+    return etree.QName(element).localname if isinstance(element.tag, str) else ""
+
+
+def first_child(element: Element | None, name: str) -> Element | None:
+    """The first child of this local name."""
+    if element is None:
+        return None
+    return next((inner for inner in element if local_name(inner) == name), None)
+
+
+def find_descendant(element: Element | None, *names: str) -> Element | None:
+    """The element at a path of local names, or `None`."""
+    for name in names:
+        element = first_child(element, name)
+    return element
+
+
+def sections_of_tree(
+    root: Element, grammar: ElementRoles, path: tuple[str, ...] = ()
+) -> tuple[Section, ...]:
+    """The text below `root` under heading paths that begin with `path`."""
+    walk = _SectionWalk(grammar, path)
+    walk.walk_into(root)
+    walk.close_section()
+    return tuple(walk.sections)
+
+
+class _SectionWalk:
+    def __init__(self, grammar: ElementRoles, path: tuple[str, ...]) -> None:
+        self.sections: list[Section] = []
+        self._grammar, self._path = grammar, path
+        self._pieces: list[str] = []
+
+    def walk_into(self, element: Element) -> None:
+        self._add_text(element.text)
+        for inner in element:
+            self._meet_element(inner)
+            self._add_text(inner.tail)
+
+    def close_section(self) -> None:
+        text = _EDGES.sub("\n", "".join(self._pieces))
+        text = _BULLET.sub("- ", _ROW_START.sub("", _MARKS.sub("", text)))
+        text = clean_text(text)
+        if text:
+            self.sections.append(Section(text, self._path))
+        self._pieces.clear()
+
+    def _meet_element(self, element: Element) -> None:
+        grammar, name = self._grammar, local_name(element)
+        if not name or name in grammar.left_out:
+            return
+        if (text := grammar.instead(element)) is not None:
+            self._pieces.append(text)
+        elif name in grammar.sections:
+            self._enter_section(element)
+        elif grammar.before.get(name) == CELL:
+            self._add_cell(element)
+        else:
+            is_block = name in grammar.blocks
+            self._pieces.append(grammar.before.get(name, "\n" if is_block else ""))
+            self.walk_into(element)
+            self._pieces.append("\n" if is_block else "")
+
+    def _add_cell(self, element: Element) -> None:
+        # On one line, whatever paragraphs are in it: a row is a line.
+        row, self._pieces = self._pieces, []
+        while row and row[-1] == " ":  # between the tags of two cells
+            row.pop()
+        self.walk_into(element)
+        row += [CELL, one_line("".join(self._pieces))]
+        self._pieces = row
+
+    def _enter_section(self, element: Element) -> None:
+        self.close_section()
+        above = self._path
+        title = first_child(element, self._grammar.title)
+        if heading := text_of(title):
+            self._path = (*above, heading)
+        for heading_element in (title, first_child(element, "label")):
+            if heading_element is not None:
+                element.remove(heading_element)
+        self.walk_into(element)
+        self.close_section()
+        self._path = above
+
+    def _add_text(self, text: str | None) -> None:
+        if text:
+            self._pieces.append(_SPACES.sub(" ", html.unescape(text) if "&" in text else text))
+
+
+_CC_ADDRESS = re.compile(
+    r"creativecommons\.org/(?:licenses/(?P<kind>by(?:-nc)?(?:-nd|-sa)?)(?:/(?P<version>\d\.\d))?"
+    r"|publicdomain/(?P<public>zero|mark)(?:/(?P<level>\d\.\d))?)",
+    re.IGNORECASE,
+)
+# In this order: "Attribution" alone is a part of the longer names.
+_CC_WORDS = (
+    (re.compile(r"public\s+domain\s+dedication|\bCC0\b", re.IGNORECASE), "CC0"),
+    (re.compile(r"Attribution[- ]Non-?Commercial[- ]No-?Deriv", re.IGNORECASE), "CC BY-NC-ND"),
+    (re.compile(r"Attribution[- ]Non-?Commercial[- ]Share", re.IGNORECASE), "CC BY-NC-SA"),
+    (re.compile(r"Attribution[- ]Non-?Commercial", re.IGNORECASE), "CC BY-NC"),
+    (re.compile(r"Attribution[- ]Share-?Alike", re.IGNORECASE), "CC BY-SA"),
+    (re.compile(r"Creative\s+Commons\s+Attribution", re.IGNORECASE), "CC BY"),
+    (re.compile(r"public\s+domain", re.IGNORECASE), "public domain"),
+)
+_LONGEST = 160
+
+
+def licence_of(*statements: str) -> str:
+    """A short name ("CC BY 4.0") of what the statements say, else their first words.
+
+    An address is more exact than words, so one anywhere goes before them. "" for nothing.
+    """
+    for statement in statements:
+        if match := _CC_ADDRESS.search(statement):
+            return _short_name(match)
+    text = one_line(" ".join(statements))
+    for pattern, name in _CC_WORDS:
+        if pattern.search(text):
+            return name
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"
+
+
+def _short_name(match: re.Match[str]) -> str:
+    if match["public"]:
+        name = "CC0" if match["public"].lower() == "zero" else "public domain"
+        return f"{name} {match['level'] or ''}".strip() if name == "CC0" else name
+    return f"CC {match['kind'].upper()} {match['version'] or ''}".strip()

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from osler.sources.formats.json_lines import items_at, read_items, text_at
-from osler.sources.formats.noise import finish_document
 from osler.sources.formats.reading import plain_head, read_json_file, year_in
+from osler.sources.formats.sections import finish_document
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import make_slug, one_line
 

@@ -17,13 +17,19 @@ from operator import itemgetter
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
-from osler.sources.formats.headings import Heading, sections_of
 from osler.sources.formats.html import fragment_sections
 from osler.sources.formats.json_lines import JsonLinesParser, Object, first_keys, text_in, value_at
-from osler.sources.formats.noise import finish_document, without_noise
 from osler.sources.formats.reading import plain_head, read_json_file, year_in
-from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
-from osler.sources.formats.tree import Element, find_descendant, first_child, local_name
+from osler.sources.formats.safe_xml import (
+    Element,
+    find_descendant,
+    first_child,
+    iterate_elements,
+    local_name,
+    root_tag,
+    text_of,
+)
+from osler.sources.formats.sections import Heading, finish_document, sections_of, without_noise
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import clean_text, make_slug, one_line
 

@@ -6,8 +6,7 @@ other formats, in `osler.sources.formats`; all of them make the same `Patient`.
 | module             | holds                                                               |
 |--------------------|---------------------------------------------------------------------|
 | `patient`          | the record: encounters, facts, labs; its pseudonyms                 |
-| `patient_document` | a record as a document, and its codes read back from the passages   |
-| `entries`          | the entries of a record, each with its place in a passage           |
+| `patient_document` | a record as a document, and its codes and entries read back from it |
 | `codes`            | codes of diagnoses, and the hierarchies of ICD-9-CM and ICD-10-CM   |
 | `crosswalk`        | translation between vocabularies by GEM files and SNOMED CT maps    |
 | `similar`          | similar patients by their diagnoses, age and sex (TC-RAG App. 8.5)  |

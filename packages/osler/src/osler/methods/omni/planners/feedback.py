@@ -21,8 +21,8 @@ from math import log, sqrt
 from typing import Protocol
 
 from osler.errors import MalformedOutput
+from osler.llm.core.ask import Speaker
 from osler.llm.core.grammar import Grammar, alt, free_text, seq
-from osler.llm.core.speaker import Speaker
 from osler.methods.omni.plan import DroppedQuery, Query, SourcePlan
 from osler.methods.omni.planners import Proposal, SourceDescription, plan_fallback, source_variables
 from osler.methods.omni.planners.prompting import PlanAttempt, Proposer

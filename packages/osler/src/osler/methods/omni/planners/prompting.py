@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from osler.errors import MalformedOutput
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import LanguageModel, Message, Sampling
-from osler.llm.core.speaker import Speaker
 from osler.methods.omni.plan import (
     MOST,
     PlanReading,

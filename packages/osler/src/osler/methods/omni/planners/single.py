@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from osler.errors import MalformedOutput
+from osler.llm.core.ask import Speaker
 from osler.llm.core.grammar import Grammar, alt, free_text, repeat, seq
-from osler.llm.core.speaker import Speaker
 from osler.methods.omni.dossier import SavedPlan
 from osler.methods.omni.plan import Query, SourcePlan, term_part
 from osler.methods.omni.planners import Proposal, SourceDescription, as_it_stands, queries_of

@@ -2,9 +2,8 @@
 
 | Module | Holds |
 |---|---|
-| `found` | the spans, and how overlapping ones are settled |
+| `found` | the spans, how overlapping ones are settled, and the words of other texts |
 | `english`, `chinese` | the rules of one language; those of both are in `removal` |
-| `words` | the words of other texts, and lists of names, by which a name is told apart |
 | `english_names`, `chinese` | names by the word itself and what stands on both sides |
 | `removal` | the text without them: marks in their place, dates moved |
 

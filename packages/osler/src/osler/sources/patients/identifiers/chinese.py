@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from osler.sources.patients.identifiers.found import Identifier, Patterns
-from osler.sources.patients.identifiers.words import read_words
+from osler.sources.patients.identifiers.found import Identifier, Patterns, read_words
 
 _H = r"[\u4e00-\u9fff]"
 # The commonest surnames, which cover nearly everybody, and the compound ones.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from osler.sources.patients.identifiers.found import Identifier
-from osler.sources.patients.identifiers.words import is_common, is_listed
+from osler.sources.patients.identifiers.found import Identifier, is_common, is_listed
 
 _UPPER = "A-ZÀ-ÖØ-ÞŁŚŻŽŠČĐİŞŐŰ"
 _ANY = r"0-9A-Za-zÀ-ÖØ-öø-ɏ"

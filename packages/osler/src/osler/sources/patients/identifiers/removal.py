@@ -23,7 +23,7 @@ from osler.sources.patients.identifiers.found import (
     match_rules,
     settle_overlaps,
 )
-from osler.sources.patients.secret import hash_keyed
+from osler.sources.patients.patient import hash_keyed
 from osler.sources.records import Document
 
 # No digit or letter beside it: Chinese writes no blanks, so \b does not do.

@@ -1,18 +1,68 @@
-"""Filter for addresses, references and citations (Omni-RAG §3.1).
+"""The sections of a document: under heading lines, without lists of references; a concept's.
 
-Whole sections and whole lines go, never a part of a sentence: a quotation must read as
-its page does. A line goes only when it is nothing but an address or an entry of a list
-of references; a sentence that names a study or a web site stays.
+The filter for addresses, references and citations (Omni-RAG §3.1) removes whole sections and whole
+lines, never a part of a sentence: a quotation must read as its page does. A line goes only when it
+is nothing but an address or an entry of a list of references; a sentence that names a study or a
+web site stays.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import clean_text, language_of
+
+Heading = tuple[int, str]
+"""Level (1 = outermost) and text."""
+
+
+class HeadingPath:
+    """The headings above the present line, outermost first."""
+
+    def __init__(self) -> None:
+        self._open: list[Heading] = []
+
+    def enter_heading(self, level: int, heading: str) -> None:
+        """Enters a heading: those of the same or a deeper level end. "" only ends them."""
+        self._open = [above for above in self._open if above[0] < level]
+        if heading:
+            self._open.append((level, heading))
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        return tuple(heading for _, heading in self._open)
+
+
+def sections_of(
+    text: str,
+    heading_of: Callable[[str], Heading | None],
+    finish: Callable[[str], str] = clean_text,
+) -> tuple[Section, ...]:
+    """The text between heading lines; a heading with nothing under it makes no section.
+
+    `heading_of` says what heading a line is, if any; `finish` makes the final text
+    of a section out of its lines.
+    """
+    sections: list[Section] = []
+    outline, lines = HeadingPath(), list[str]()
+
+    def close_section() -> None:
+        if body := finish("\n".join(lines)):
+            sections.append(Section(body, outline.path))
+        lines.clear()
+
+    for line in text.split("\n"):
+        if (heading := heading_of(line)) is None:
+            lines.append(line)
+        else:
+            close_section()
+            outline.enter_heading(*heading)
+    close_section()
+    return tuple(sections)
+
 
 _APPARATUS = re.compile(
     r"(?:\W|\d)*+(?:(?:selected |key |additional |suggested )?(?:references?|bibliography"
@@ -97,3 +147,46 @@ def finish_cleaned(document: Document, where: str) -> Iterator[Record]:
     if removed:
         yield Drop(f"{where}: {removed} lines", "addresses and references left out")
     yield finish_document(replace(document, sections=sections), where)
+
+
+Triple = tuple[str, str, str]
+"""Subject, relation, object: (STR2, RELA, STR1)."""
+
+_LONGEST = 1000
+
+
+def concept_sections(definition: str, relations: Iterable[Triple]) -> tuple[Section, ...]:
+    """`Definition: …\\nRelation: (STR2, RELA, STR1); (…).`, either line left out when empty.
+
+    What is longer than a passage (1,000 characters) goes on in further sections of
+    the same form, so that no triple is ever cut in two.
+    """
+    opening = f"Definition: {definition}" if definition else ""
+    return tuple(
+        Section(clean_text(text))
+        for text in _wrap_triples(opening, (f"({', '.join(triple)})" for triple in relations))
+    )
+
+
+def names_line(names: Iterable[str]) -> str:
+    """All names joined by "/"; one that differs from an earlier only in case is left out."""
+    seen: dict[str, str] = {}
+    for name in names:
+        seen.setdefault(name.casefold(), name)
+    return "/".join(seen.values())
+
+
+def _wrap_triples(opening: str, triples: Iterator[str]) -> Iterator[str]:
+    text = opening
+    started = False
+    for triple in triples:
+        if text and len(text) + len(triple) + len("\nRelation: .") > _LONGEST:
+            yield f"{text}." if started else text
+            text, started = "", False
+        if not started:
+            text = f"{text}\nRelation: {triple}" if text else f"Relation: {triple}"
+        else:
+            text = f"{text}; {triple}"
+        started = True
+    if text:
+        yield f"{text}." if started else text

@@ -1,0 +1,227 @@
+"""Word documents and Excel workbooks.
+
+Of a document (.docx): paragraphs under their headings, each row of a table as a line. Left out are
+hidden and deleted text, headers, footers, notes and comments.
+
+Of a workbook (guidelines of WHO SMART): each visible sheet is a document, each row a line. A row is
+written with the column's name before each cell, so that it can be read, found and quoted without
+its table. Needs the extra `xlsx`.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from osler.errors import MalformedSource
+from osler.sources.formats.containers import Unreadable, require_package
+from osler.sources.formats.reading import extension_of, id_of, on_disk, title_of
+from osler.sources.formats.safe_xml import iterate_elements
+from osler.sources.formats.sections import finish_document
+from osler.sources.records import Document, Drop, Record, Section
+from osler.text import make_slug, one_line
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_HEADING = re.compile(r"(?:heading|标题)\s?([1-9])", re.IGNORECASE)
+_BODY = "word/document.xml"
+# Bytes of the text with its marks, unpacked.
+_LARGEST = 64 * 2**20
+# A document with a password is no archive, but a container of Microsoft's older kind.
+_LOCKED = b"\xd0\xcf\x11\xe0"
+
+
+class Docx:
+    name = "docx"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        return extension_of(name) in {".docx", ".docm"} and head.startswith((b"PK", _LOCKED))
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        with on_disk(stream, ".docx") as path:
+            yield finish_document(_read_document(path, name), name)
+
+
+def _read_document(path: Path, name: str) -> Document:
+    with path.open("rb") as file:
+        if file.read(4) == _LOCKED:
+            raise Unreadable(name, "encrypted", fix="save it without a password, as .docx")
+    reader = _BodyReader()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            # zipfile reads no further than the size that the entry claims.
+            if archive.getinfo(_BODY).file_size > _LARGEST:
+                raise Unreadable(name, "decompression bomb", fix="save it in smaller parts")
+            with archive.open(_BODY) as body:
+                for element in iterate_elements(body, name, (f"{_W}p", f"{_W}tc", f"{_W}tr")):  # type: ignore[arg-type]
+                    reader.read_element(element)
+    except (zipfile.BadZipFile, KeyError, OSError, RuntimeError, zlib.error) as error:
+        raise Unreadable(name, "truncated or damaged", fix="save it again as .docx") from error
+    title = reader.title or title_of(name)
+    return Document(id=id_of(name), title=title, sections=reader.sections())
+
+
+class _BodyReader:
+    """Collects paragraphs and rows in order, each under the headings above it."""
+
+    def __init__(self) -> None:
+        self.title = ""
+        self._path: list[str] = []
+        self._found: list[tuple[tuple[str, ...], list[str]]] = []
+        self._cell: list[str] = []
+        self._row: list[str] = []
+
+    def sections(self) -> tuple[Section, ...]:
+        return tuple(Section("\n\n".join(lines), path) for path, lines in self._found)
+
+    def read_element(self, element: Any) -> None:
+        if element.tag == f"{_W}tc":
+            self._row.append(" ".join(self._cell))
+            self._cell = []
+        elif element.tag == f"{_W}tr":
+            self._add_line(" | ".join(cell for cell in self._row if cell))
+            self._row = []
+        elif text := one_line(_paragraph_text(element)):
+            if next(element.iterancestors(f"{_W}tc"), None) is not None:
+                self._cell.append(text)
+            else:
+                self._read_paragraph(_style_of(element), text)
+
+    def _read_paragraph(self, style: str, text: str) -> None:
+        if style.casefold() == "title" and not self.title:
+            self.title = text
+        elif found := _HEADING.fullmatch(style):
+            self._path = [*self._path[: int(found[1]) - 1], text]
+        else:
+            self._add_line(text)
+
+    def _add_line(self, line: str) -> None:
+        path = tuple(self._path)
+        if line and (not self._found or self._found[-1][0] != path):
+            self._found.append((path, []))
+        if line:
+            self._found[-1][1].append(line)
+
+
+def _paragraph_text(paragraph: Any) -> str:
+    pieces = []
+    for run in paragraph.iter(f"{_W}r"):
+        if run.find(f"{_W}rPr/{_W}vanish") is None:
+            pieces += [_piece_text(piece) for piece in run]
+    return "".join(pieces)
+
+
+def _piece_text(piece: Any) -> str:
+    if piece.tag == f"{_W}t":
+        return piece.text or ""
+    return " " if piece.tag in (f"{_W}tab", f"{_W}br", f"{_W}cr") else ""
+
+
+def _style_of(paragraph: Any) -> str:
+    style = paragraph.find(f"{_W}pPr/{_W}pStyle")
+    return "" if style is None else style.get(f"{_W}val", "")
+
+
+# Bytes of all parts of a workbook, unpacked.
+_LARGEST_BOOK = 512 * 2**20
+# Rows; a sheet that claims more is a formatted void.
+_LONGEST_SHEET = 100_000
+_HEADER_CELLS = 3
+# The row of column names is among so many rows that are not empty.
+_HEADER_WITHIN = 5
+
+Row = tuple[str, ...]
+
+
+class Xlsx:
+    name = "xlsx"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        return head.startswith(b"PK\x03\x04") and extension_of(name) in {".xlsx", ".xlsm"}
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        require_package("openpyxl", "xlsx", name)
+        with on_disk(stream, ".xlsx") as path:
+            _check_size(path, name)
+            yield from _read_sheets(path, name)
+
+
+def _check_size(path: Path, name: str) -> None:
+    try:
+        # By the sizes that the archive claims; zipfile reads no further than these.
+        with zipfile.ZipFile(path) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+    except (zipfile.BadZipFile, OSError) as error:
+        raise Unreadable(name, "truncated or damaged", fix="fetch it again") from error
+    if size > _LARGEST_BOOK:
+        raise Unreadable(name, "decompression bomb", fix="save it in smaller parts")
+
+
+def _read_sheets(path: Path, name: str) -> Iterator[Record]:
+    from openpyxl import load_workbook
+    from openpyxl.utils.exceptions import InvalidFileException
+
+    try:
+        with warnings.catch_warnings():
+            # Warnings are about parts that carry no text: validation, conditional formats.
+            warnings.simplefilter("ignore")
+            book = load_workbook(path, read_only=True, data_only=True, keep_links=False)
+            try:
+                for sheet in book.worksheets:
+                    yield _build_document(sheet, name)
+            finally:
+                book.close()
+    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+        raise MalformedSource(
+            f"{name} is not a workbook: {error}", fix="save it again as .xlsx"
+        ) from error
+
+
+def _build_document(sheet: Any, name: str) -> Record:
+    title, where = one_line(str(sheet.title)), f"{name}: sheet {one_line(str(sheet.title))}"
+    if sheet.sheet_state != "visible":
+        return Drop(where, "hidden sheet")
+    document = Document(
+        id=make_slug(f"{id_of(name)}-{title}"),
+        title=f"{title_of(name)}: {title}",
+        sections=tuple(_build_sections(_read_rows(sheet))),
+    )
+    return finish_document(document, where)
+
+
+def _read_rows(sheet: Any) -> Iterator[Row]:
+    """The rows that are not empty, each cell on one line."""
+    sheet.reset_dimensions()  # a wrong claim of the file's would cut the sheet off
+    for row in sheet.iter_rows(max_row=_LONGEST_SHEET, values_only=True):
+        cells = tuple("" if cell is None else one_line(str(cell)) for cell in row)
+        if any(cells):
+            yield cells
+
+
+def _build_sections(rows: Iterable[Row]) -> Iterator[Section]:
+    """Rows under the value of their first column; those before the header stand alone."""
+    names: Row = ()
+    group, lines = "", list[str]()
+    for number, row in enumerate(rows):
+        if not names and number < _HEADER_WITHIN and sum(map(bool, row)) >= _HEADER_CELLS:
+            names = row
+            continue
+        begins = row[0] if names else ""
+        if begins != group and lines:
+            yield Section("\n".join(lines), (group,) if group else ())
+            lines.clear()
+        group = begins
+        if line := _row_line(row[1:], names[1:]) if names else " | ".join(filter(None, row)):
+            lines.append(line)
+    if lines:
+        yield Section("\n".join(lines), (group,) if group else ())
+
+
+def _row_line(cells: Row, names: Row) -> str:
+    padded = (*names, *[""] * len(cells))
+    named = zip(padded, cells, strict=False)
+    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)
