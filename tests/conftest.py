@@ -2,6 +2,7 @@
 
 import os
 import socket
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,14 @@ def _no_model_unasked(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
             )
 
         monkeypatch.setattr(engine.LlamaEngine, "load", load)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Anchors of audit logs lie outside of home: not in that of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
 
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"

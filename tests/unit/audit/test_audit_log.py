@@ -24,7 +24,8 @@ from osler.audit.checkpoints import (
     prove_inclusion,
     read_checkpoints,
 )
-from osler.audit.log import ENTRIES, HEAD, PUBLIC, AuditLog, read_head, read_lines, verify_log
+from osler.audit.heads import HEAD
+from osler.audit.log import ENTRIES, PUBLIC, AuditLog, read_head, read_lines, verify_log
 from osler.errors import BadConfig, StorageFailed
 
 # RFC 6962's own test vectors (certificate-transparency-go, `merkletree` test data).

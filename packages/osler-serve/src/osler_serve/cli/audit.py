@@ -40,6 +40,14 @@ def audit(
         Path | None,
         typer.Option(help="With --verify: checkpoints from the second place; else audit.copies."),
     ] = None,
+    accept: Annotated[
+        bool,
+        typer.Option(
+            "--accept",
+            help="Go on with a log that is refused, since its entries are lost; an entry says what"
+            " is missing. Stop the server first.",
+        ),
+    ] = False,
 ) -> None:
     """Show the latest entries of the audit log, who asked what; verify it, or prove a run.
 
@@ -50,6 +58,11 @@ def audit(
     settings = here.load_settings()
     if run is not None:
         write_json(log.prove_run(settings, run))
+        return
+    if accept:
+        number = log.accept_audit(settings)
+        said = "nothing is missing" if number is None else f"entry {number:,} says what is missing"
+        here.report_line(said, {"entry": number})
         return
     if verify:
         checked = log.verify_audit(settings, checkpoints)

@@ -25,6 +25,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from osler.audit.entries import log_folder
+from osler.audit.heads import HEAD
 from osler.errors import BadConfig, StorageFailed
 from osler.kb.store.durable import make_folders, sync_path
 from osler.settings import Settings
@@ -124,7 +125,7 @@ def _list_files(settings: Settings, settings_file: Path | None) -> Iterator[tupl
     rest = {settings.home / name for name in _NOT_OF_HOME} | {*folders.values()}
     for part, folder in folders.items():
         others = rest - {folder} if part == "home" else set()
-        for path in sorted(folder.rglob("*"), key=lambda p: ("checkpoint" not in p.name, p)):
+        for path in sorted(folder.rglob("*"), key=_order_file):
             inner = path.relative_to(folder)
             hidden = any(word.startswith(".") or word in _LEFT_OUT for word in inner.parts)
             hidden = hidden or any(path.is_relative_to(other) for other in others)
@@ -133,6 +134,11 @@ def _list_files(settings: Settings, settings_file: Path | None) -> Iterator[tupl
                 yield f"{part}/{inner.as_posix()}", path
     if settings_file is not None and settings_file.is_file():
         yield SETTINGS, settings_file
+
+
+def _order_file(path: Path) -> tuple[bool, Path]:
+    """What says how much another file holds comes before it: a server may write meanwhile."""
+    return "checkpoint" not in path.name and path.name != HEAD, path
 
 
 def _open_copy(path: Path, scratch: Path) -> BinaryIO:

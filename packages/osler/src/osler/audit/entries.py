@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from platformdirs import user_state_dir
+
 from osler.errors import BadConfig, BadRun, StorageFailed, translate_os_errors
 from osler.kb.store.durable import write_private
 from osler.settings import Settings
@@ -32,19 +34,53 @@ def log_folder(settings: Settings) -> Path:
 
 def open_audit(settings: Settings) -> AuditLog | None:
     """The log that the settings name; `None` = off. Raises `BadConfig` and `StorageFailed`."""
-    chosen = settings.audit
-    if chosen.log == "off":
-        return None
+    return None if settings.audit.log == "off" else _open_log(*_places(settings))
+
+
+def accept_audit(settings: Settings) -> int | None:
+    """Goes on with a log that was refused; the number of the entry that says what is missing, and
+    `None` where nothing is. Raises `BadConfig`, and `StorageFailed` for one that is damaged."""
+    log = _make_log(*_places(settings))
+    try:
+        log.check()
+    except StorageFailed:
+        return log.accept()
+    return None
+
+
+def _places(settings: Settings) -> tuple[Path, Path, Path | None, tuple[Path, ...]]:
+    chosen, folder = settings.audit, log_folder(settings)
+    key_file = chosen.key_file or folder / "key.pem"
+    return folder, key_file, chosen.copies, anchor_places(settings)
+
+
+def anchor_places(settings: Settings) -> tuple[Path, ...]:
+    """Beside the signing key, beside the server's ledger, and outside of home."""
     folder = log_folder(settings)
-    return _open_log(folder, chosen.key_file or folder / "key.pem", chosen.copies)
+    name = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:16]
+    state = Path(user_state_dir("osler", appauthor=False))
+    key_file = settings.audit.key_file or folder / "key.pem"
+    return (
+        key_file.with_name(f"{key_file.name}.checkpoint"),
+        settings.home / "serve" / "audit.checkpoint",
+        settings.audit.anchor or state / "audit" / f"{name}.checkpoint",
+    )
 
 
 @cache
-def _open_log(folder: Path, key_file: Path, copies: Path | None) -> AuditLog:
+def _open_log(*places: Any) -> AuditLog:
+    log = _make_log(*places)
+    log.check()
+    return log
+
+
+def _make_log(
+    folder: Path, key_file: Path, copies: Path | None, anchors: tuple[Path, ...]
+) -> AuditLog:
     from osler.audit.checkpoints import CheckpointSigner
     from osler.audit.log import AuditLog
 
-    return AuditLog(folder, CheckpointSigner(key_file), copies)
+    return AuditLog(folder, CheckpointSigner(key_file), copies, anchors=anchors)
 
 
 def write_entry(settings: Settings, record: Mapping[str, Any]) -> None:
@@ -94,11 +130,14 @@ def hash_file(path: Path) -> str:
 def verify_audit(settings: Settings, copies: Path | None = None) -> Verification:
     """Raises `BadConfig` where there is no log, or no list of checkpoints at `copies`."""
     from osler.audit.checkpoints import read_checkpoints
+    from osler.audit.heads import Anchors
     from osler.audit.log import PUBLIC, verify_log
 
     folder = log_folder(settings)
     public = folder / PUBLIC
-    if not public.is_file():
+    key = public.read_text().strip() if public.is_file() else ""
+    anchored = [one for _, one in Anchors(anchor_places(settings), key).read()]
+    if not key and not anchored:
         raise BadConfig(f"there is no audit log in {folder}", fix="set audit.log = require")
     place = copies or settings.audit.copies
     try:
@@ -106,7 +145,7 @@ def verify_audit(settings: Settings, copies: Path | None = None) -> Verification
         kept = read_checkpoints(lines)
     except (OSError, ValueError) as error:
         raise BadConfig(f"{place} holds no checkpoints: {error}", fix="name another") from error
-    return verify_log(folder, public.read_text().strip(), kept)
+    return verify_log(folder, key, [*kept, *anchored])
 
 
 def read_entries(settings: Settings) -> list[dict[str, Any]]:

@@ -1,8 +1,9 @@
 """The log's file: one entry a line, appended, flushed and signed before an answer is returned.
 
-Beside `entries.jsonl` lies `head`, the last checkpoint, in two slots that are written in turn: a
-power cut spoils one of them at most. What stands behind the head was never answered for, and is
-cut off at the next start. `audit.copies` keeps checkpoints where this machine cannot reach them.
+Beside `entries.jsonl` lies `head`, the last checkpoint. What stands behind the head was never
+answered for, and is cut off at the next start. A log that is shorter than its anchors, or another
+than they signed, is not gone on with. `audit.copies` keeps checkpoints where this machine cannot
+reach them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,54 +25,93 @@ from osler.audit.checkpoints import (
     MerkleFrontier,
     hash_leaf,
     is_signed_by,
-    read_checkpoints,
 )
+from osler.audit.heads import HEAD, SLOT, Anchors, newest_signed, read_slots, write_slot
 from osler.errors import StorageFailed, translate_os_errors
 from osler.kb.store.durable import make_folders, sync_path, write_private
 
-ENTRIES, HEAD, LOCK, PUBLIC = "entries.jsonl", "head", "lock", "public.key"
-_SLOT = 512
+ENTRIES, LOCK, PUBLIC = "entries.jsonl", "lock", "public.key"
 _FIX = "run `osler audit --verify`; check free disk space and write permissions"
+_PUT_BACK = (
+    "stop Osler, put back the newest whole copy of the folder and run `osler audit --verify`; only if"
+    " the entries are lost, `osler audit --accept` goes on from what is there and records that"
+)
+_MOVE = f"{_PUT_BACK}, once the folder is moved elsewhere"
 
 
 class AuditLog:
     """Any thread and any process may append. Raises `StorageFailed` where that fails."""
 
     def __init__(
-        self, folder: Path, signer: CheckpointSigner, copies: Path | None = None, every: int = 100
+        self,
+        folder: Path,
+        signer: CheckpointSigner,
+        copies: Path | None = None,
+        every: int = 100,
+        anchors: Sequence[Path] = (),
     ) -> None:
         self.folder = folder
+        self._anchors = Anchors(anchors, signer.public_key)
         self._signer = signer
         self._copies, self._every = copies, every
         self._lock = threading.Lock()
         self._tree = MerkleFrontier()
         self._bytes = 0
         """Of the entries that `_tree` holds."""
+        self._head = b""
+        """The head that signs them."""
         with _storage_errors(folder):
             make_folders(folder.parent)
             folder.mkdir(exist_ok=True, mode=0o700)
             with self._hold_files():
                 sync_path(folder)  # the names of the files, before anything in them counts
             sync_path(folder.parent)
-            _keep_public(folder / PUBLIC, f"{signer.public_key}\n".encode())
 
     def append(self, record: Mapping[str, Any]) -> int:
         """The number of the entry, from 0. It is on disk and signed when this returns."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._lock, _storage_errors(self.folder), self._hold_files() as (entries, head):
-            if os.fstat(entries).st_size != self._bytes or self._bytes == 0:
-                self._load(entries, head)
+            if not self._is_current(entries, head):
+                self._load(entries, head, self._known())
             number = self._tree.size
             line = json.dumps({"n": number, "at": now, **record}, ensure_ascii=False).encode()
             grown = self._tree.copy()
             grown.append(hash_leaf(line))
             self._write(entries, line + b"\n")
             signed = self._signer.sign(grown.size, grown.root(), now)
-            _write_head(head, signed)
+            write_slot(head, signed)
+            os.fdatasync(head)
             self._tree, self._bytes = grown, self._bytes + len(line) + 1
+            self._head = os.pread(head, 2 * SLOT, 0)
+            self._anchors.keep(signed)
         if self._copies is not None and signed.size % self._every == 0:
             self._copy(signed)
         return number
+
+    def check(self) -> None:
+        """Raises `StorageFailed` for a log that is not gone on with."""
+        with self._lock, _storage_errors(self.folder), self._hold_files() as (entries, head):
+            self._load(entries, head, self._known())
+
+    def accept(self) -> int:
+        """Goes on from what is there, however short; the entry that says so has this number."""
+        lost = max((one for _, one in self._anchors.read()), key=lambda one: one.size, default=None)
+        with self._lock, _storage_errors(self.folder), self._hold_files() as (entries, head):
+            self._load(entries, head, [])
+        self._anchors.drop()
+        signed = {} if lost is None else {"signed": lost.size, "root": lost.root, "until": lost.at}
+        return self.append({"what": "audit.accepted", "held": self._tree.size, **signed})
+
+    def _is_current(self, entries: int, head: int) -> bool:
+        """Whether nobody has written since."""
+        is_same = os.fstat(entries).st_size == self._bytes > 0
+        return is_same and os.pread(head, 2 * SLOT, 0) == self._head
+
+    def _known(self) -> list[tuple[Path, Checkpoint]]:
+        """What was signed and where that stands: in the anchors, and in this process."""
+        own = Checkpoint(self._tree.size, self._tree.root().hex(), "")
+        mine = [(Path("this process"), own)] if self._tree.size else []
+        return [*self._anchors.read(), *mine]
 
     def _copy(self, signed: Checkpoint) -> None:
         assert self._copies is not None  # noqa: S101  its callers look
@@ -92,22 +132,47 @@ class AuditLog:
             os.ftruncate(entries, self._bytes)
             raise
 
-    def _load(self, entries: int, head: int) -> None:
+    def _load(self, entries: int, head: int, known: list[tuple[Path, Checkpoint]]) -> None:
         """Reads what is there, of this process or another, up to the head."""
-        signed = _best_slot(head)
-        size = signed.size if signed else 0
-        tree, kept = MerkleFrontier(), 0
+        data = os.pread(head, 2 * SLOT, 0)
+        signed = newest_signed(read_slots(data), self._signer.public_key)
+        if signed is None:
+            self._check_unsigned(entries, data)
+        else:
+            known = [*known, (self.folder / HEAD, signed)]
+        tree, kept, roots = MerkleFrontier(), 0, {one.size: "" for _, one in known}
         os.lseek(entries, 0, os.SEEK_SET)
         with os.fdopen(os.dup(entries), "rb") as file:
             for line in file:
-                if tree.size == size or not line.endswith(b"\n"):
+                if tree.size == (signed.size if signed else 0) or not line.endswith(b"\n"):
                     break
                 tree.append(hash_leaf(line[:-1]))
                 kept += len(line)
-        if tree.size != size or (signed and tree.root().hex() != signed.root):
-            raise StorageFailed("the audit log does not match its signature", fix=_FIX)
+                if tree.size in roots:
+                    roots[tree.size] = tree.root().hex()
+        for place, one in known:
+            self._check_known(place, one, tree.size, roots[one.size])
         os.ftruncate(entries, kept)
-        self._tree, self._bytes = tree, kept
+        _keep_public(self.folder / PUBLIC, f"{self._signer.public_key}\n".encode())
+        self._tree, self._bytes, self._head = tree, kept, data
+
+    def _check_known(self, place: Path, one: Checkpoint, held: int, root: str) -> None:
+        if one.signature and not is_signed_by(one, self._signer.public_key):
+            said = f"{place} is of a log in {self.folder} that another key signed"
+            raise StorageFailed(said, fix=f"set audit.key_file to that key, or {_PUT_BACK}")
+        if one.size > held:
+            said = f"the audit log in {self.folder} holds {held:,} entries, and {one.size:,} were"
+            raise StorageFailed(f"{said} signed by {one.at or 'now'} ({place})", fix=_PUT_BACK)
+        if one.root != root:
+            said = f"the audit log in {self.folder} does not match its signature in {place}"
+            raise StorageFailed(said, fix=_MOVE)
+
+    def _check_unsigned(self, entries: int, head: bytes) -> None:
+        """Without a signed head there is one entry at most: the first, in a crash."""
+        data = os.pread(entries, os.fstat(entries).st_size, 0)
+        if read_slots(head) or data.count(b"\n") > 1:
+            said = f"the audit log in {self.folder} has no head that its key signed"
+            raise StorageFailed(said, fix=_MOVE)
 
     @contextmanager
     def _hold_files(self) -> Iterator[tuple[int, int]]:
@@ -127,36 +192,15 @@ def _keep_public(path: Path, key: bytes) -> None:
         write_private(path, key)
 
 
-def _write_head(head: int, signed: Checkpoint) -> None:
-    slot, at = signed.to_json().encode().ljust(_SLOT), _SLOT * (signed.size % 2)
-    written = 0
-    while written < len(slot):  # a full disk takes a part, and says so at the next write
-        written += os.pwrite(head, slot[written:], at + written)
-    os.fdatasync(head)
-
-
-def _best_slot(head: int) -> Checkpoint | None:
-    """The newest of the two that is whole."""
-    whole = []
-    for number in range(2):
-        data = os.pread(head, _SLOT, _SLOT * number)
-        try:
-            whole += read_checkpoints([data.decode()])
-        except ValueError:  # cut short by a power failure, or not written yet
-            continue
-    return max(whole, key=lambda one: one.size, default=None)
-
-
 def read_head(folder: Path) -> Checkpoint | None:
-    """The last checkpoint; `None` of a log without one."""
+    """The last checkpoint, of the log's own key where one is; `None` of a log without one."""
     try:
-        handle = os.open(folder / HEAD, os.O_RDONLY)
+        slots = read_slots((folder / HEAD).read_bytes())
+        public = (folder / PUBLIC).read_text().strip()
     except FileNotFoundError:
         return None
-    try:
-        return _best_slot(handle)
-    finally:
-        os.close(handle)
+    newest = max(slots, key=lambda one: one.size, default=None)
+    return newest_signed(slots, public) or newest
 
 
 def read_lines(folder: Path) -> list[bytes]:
@@ -216,14 +260,9 @@ def _slot_problems(folder: Path) -> list[str]:
     """Both slots are whole, and of neighbouring sizes, but after a power cut."""
     if (head := read_head(folder)) is None or head.size < 2:
         return []
-    data = (folder / HEAD).read_bytes()
-    slots = [data[at : at + _SLOT] for at in (0, _SLOT)]
-    try:
-        sizes = sorted(read_checkpoints([slot.decode() for slot in slots]), key=lambda s: s.size)
-    except ValueError:
-        return ["one of the two signed heads is damaged: by a power cut, or by somebody"]
-    whole = len(sizes) == 2 and sizes[0].size == head.size - 1
-    return [] if whole else ["one of the two signed heads is missing"]
+    sizes = {one.size for one in read_slots((folder / HEAD).read_bytes())}
+    damaged = "one of the two signed heads is damaged or missing: by a power cut, or by somebody"
+    return [] if sizes == {head.size - 1, head.size} else [damaged]
 
 
 def _check_one(signed: Checkpoint, root: str, public_key: str) -> list[str]:

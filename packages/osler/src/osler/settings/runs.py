@@ -53,6 +53,9 @@ class AuditSettings(SettingsSection):
     """Folder of the log (default: "audit" in home)."""
     key_file: OptionalPlace = None
     """File of the signing key (default: key.pem in the log's folder; made there)."""
+    anchor: OptionalPlace = None
+    """File outside of home that holds the last signed checkpoint, by which a log that was cut or
+    set back is known (default: in the user's folder of states)."""
     copies: OptionalPlace = None
     """File in a second place, to which every hundredth signed checkpoint is
     appended."""
