@@ -11,6 +11,7 @@ import typer
 from osler.cli.session import PARTIAL, CliSession, write_json
 
 if TYPE_CHECKING:
+    from osler.audit.log import Verification
     from osler.settings import Settings
 
 
@@ -65,10 +66,7 @@ def audit(
         here.report_line(said, {"entry": number})
         return
     if verify:
-        checked = log.verify_audit(settings, checkpoints)
-        here.show(asdict(checked), {**asdict(checked), "problems": checked.problems or "none"})
-        if checked.problems:
-            raise typer.Exit(PARTIAL)
+        _show_checked(here, log.verify_audit(settings, checkpoints))
         return
     if out is not None:
         _copy_entries(here, settings, out)
@@ -77,6 +75,12 @@ def audit(
     names = ("at", "what", "method", "path", "tool", "key", "run", "status", "asked")
     page = [{name: one.get(name, "") for name in names} for one in entries]
     here.show({"entries": entries}, page)
+
+
+def _show_checked(here: CliSession, checked: Verification) -> None:
+    here.show(asdict(checked), {**asdict(checked), "problems": checked.problems or "none"})
+    if checked.problems:
+        raise typer.Exit(PARTIAL)
 
 
 def _copy_entries(here: CliSession, settings: Settings, path: Path) -> None:

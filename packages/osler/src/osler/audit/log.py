@@ -33,8 +33,8 @@ from osler.kb.store.durable import make_folders, sync_path, write_private
 ENTRIES, LOCK, PUBLIC = "entries.jsonl", "lock", "public.key"
 _FIX = "run `osler audit --verify`; check free disk space and write permissions"
 _PUT_BACK = (
-    "stop Osler, put back the newest whole copy of the folder and run `osler audit --verify`; only if"
-    " the entries are lost, `osler audit --accept` goes on from what is there and records that"
+    "stop Osler, put back the newest whole copy of the folder and run `osler audit --verify`; only"
+    " if the entries are lost, `osler audit --accept` goes on from what is there and records that"
 )
 _MOVE = f"{_PUT_BACK}, once the folder is moved elsewhere"
 
