@@ -18,7 +18,6 @@ ROW = """
         {"en": "The API provides access to registered trials.", "zh": "该接口提供注册试验。"},
         "DOC_RAG",
         trust=3,
-        topics={"en": "outcomes", "zh": "结局"},
         in_med_omni_kb=True,
     ),
 """

@@ -1,11 +1,14 @@
 """From questions to what a planner learns from, by the command line on the sample texts."""
 
+import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
+from loopback_servers import LoopbackRequest, chat_reply, json_reply, serve_loopback
 from typer.testing import CliRunner
 
 from osler.build.knowledge import open_knowledge_base
@@ -22,6 +25,42 @@ def called(built: Osler, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OSLER__HOME", str(home))
     return lambda *words: CliRunner().invoke(app, list(words))
+
+
+def _propose(asked: LoopbackRequest) -> bytes:
+    """Two queries a source about what the question is about; no other door is known."""
+    if "chat" not in asked.path:
+        return json_reply({"error": "unknown"}, 404)
+    said = str(asked.body)
+    subject = next((name for _, _, name in QUESTIONS if name in said), "fever")
+    names = ("book", "guideline", "wiki")
+    plan = "".join(f"<{name}> {subject} first treatment ; tea </{name}>" for name in names)
+    return json_reply(chat_reply(plan))
+
+
+@pytest.fixture
+def expert(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A model server in the role that explores."""
+    ready, loop = Event(), asyncio.new_event_loop()
+    place: list[str] = []
+    done = asyncio.Event()
+
+    async def serve() -> None:
+        async with serve_loopback(_propose) as server:
+            place.append(server.url)
+            ready.set()
+            await done.wait()
+
+    thread = Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    ready.wait()
+    planner = {"KIND": "openai", "URL": place[0], "NAME": "expert"}
+    for name, value in planner.items():
+        monkeypatch.setenv(f"OSLER__ROLES__PLANNER__{name}", value)
+    yield
+    loop.call_soon_threadsafe(done.set)
+    thread.join()
+    loop.close()
 
 
 QUESTIONS = [
@@ -46,6 +85,7 @@ def _written(folder: Path, home: Path) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("expert")
 def test_questions_become_plans_to_learn(called: Call, home: Path, tmp_path: Path) -> None:
     questions = str(_written(tmp_path, home))
 
@@ -56,9 +96,9 @@ def test_questions_become_plans_to_learn(called: Call, home: Path, tmp_path: Pat
         return found
 
     explore = ["explore", "--log-dir", "spo", "--questions", questions, "--part", "all"]
-    explore += ["--by", "wording", "--sources", "book,guideline,wiki"]
+    explore += ["--sources", "book,guideline,wiki"]
     size = train(*explore, "--dry-run")
-    assert (size["questions"], size["calls"], size["searches"]) == (4, 0, 72)
+    assert (size["questions"], size["calls"], size["searches"]) == (4, 4, 72)
     assert not (tmp_path / "spo").exists()
     explored = train(*explore, "--workers", "2")
     assert explored["questions"] == 4
@@ -98,6 +138,7 @@ def test_questions_become_plans_to_learn(called: Call, home: Path, tmp_path: Pat
     assert "seed 0, now 1" in other.stderr
 
 
+@pytest.mark.usefixtures("expert")
 def test_what_cannot_be_trained_on_is_told_before_hours_are_spent(
     called: Call, tmp_path: Path
 ) -> None:
@@ -113,7 +154,7 @@ def test_what_cannot_be_trained_on_is_told_before_hours_are_spent(
     assert "give either" in refused("explore", "--log-dir", "spo")
     assert "there is no part" in refused("explore", "--log-dir", "spo", "--part", "x")
     (tmp_path / "q.jsonl").write_text('{"question": "Why?"}\n', encoding="utf-8")
-    words = ["--log-dir", "spo", "--questions", "q.jsonl", "--part", "all", "--by", "wording"]
+    words = ["--log-dir", "spo", "--questions", "q.jsonl", "--part", "all"]
     alone = called("train", "explore", *words, "--sources", "book")
     assert alone.exit_code == 0, alone.stderr
     # There is nothing that a judge could compare with: each case says so, and the code is 6.

@@ -18,7 +18,6 @@ from osler_lab.evaluate.record import Gold, Sample
 from osler_lab.testing.scripted import ScriptedModel
 from osler_lab.train import record
 from osler_lab.train.ablations import ablation_names, read_ablation, read_variant
-from osler_lab.train.card import keep_facts, write_card
 from osler_lab.train.record import question_digests, write_records
 from osler_lab.train.spo.explore import TrainingCase
 from osler_lab.train.spo.judge import (
@@ -35,6 +34,7 @@ from osler_lab.train.spo.recipe import (
     dpo_records,
     recipe_facts,
     sft_records,
+    write_record_card,
 )
 
 OFFERS = (SourceDescription("book"), SourceDescription("research"), SourceDescription("graph"))
@@ -77,12 +77,12 @@ def test_a_record_is_one_line_as_trainers_read_it(tmp_path: Path) -> None:
     record.write_records(
         tmp_path, (one.line for one in sft_records(RECIPE, [BOTH, GOOD], RecordTally()))
     )
-    first, second = record.read_records(tmp_path)
+    first, second = record.read_samples(tmp_path)
     assert list(json.loads(first.line)) == ["id", "messages", "completion", "meta"]
     assert [message.role for message in first.messages] == ["system", "user"]
     assert (type(first), second.id) == (record.SftRecord, "t/good")
     record.write_records(tmp_path, (one.line for one in dpo_records(RECIPE, [BOTH], RecordTally())))
-    (pair,) = record.read_records(tmp_path)
+    (pair,) = record.read_preferences(tmp_path)
     assert list(json.loads(pair.line)) == ["id", "messages", "chosen", "rejected", "meta"]
     assert isinstance(pair, record.DpoRecord)
     assert pair.rejected.startswith("<book> b </book>")
@@ -195,16 +195,16 @@ def test_an_ablation_of_one_s_own_reads_and_a_broken_one_is_told(tmp_path: Path)
 def test_the_card_says_what_the_records_are_and_how_they_were_made(tmp_path: Path) -> None:
     made = RecordTally()
     record.write_records(tmp_path, (one.line for one in sft_records(RECIPE, [BOTH, GOOD], made)))
-    told = {"explorer": "wording x6", "snapshot": "abc"}
-    keep_facts(tmp_path, recipe_facts(RECIPE, made, told, "gold | documents", "stages:sft"))
-    text = write_card(tmp_path)
+    told = {"explorer": "expert m x6", "snapshot": "abc"}
+    facts = recipe_facts(RECIPE, made, told, "gold | documents", "stages:sft")
+    write_record_card(tmp_path, "sft", made, facts)
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
     front, _, body = text.removeprefix("---\n").partition("\n---\n")
-    assert "license: other\nlanguage: [en]" in front
-    assert "size_categories: [n<1K]" in front
-    assert "data_files: data.jsonl" in front
+    assert 'license: "other"\nlanguage: ["en"]' in front
+    assert 'size_categories: ["n<1K"]' in front
+    assert '"path": "data.jsonl"' in front
     assert "2 records" in body
     assert "| judge | gold \\| documents |" in body
-    assert (tmp_path / "README.md").read_text(encoding="utf-8") == text
 
 
 @pytest.mark.parametrize(
@@ -218,9 +218,9 @@ def test_the_card_says_what_the_records_are_and_how_they_were_made(tmp_path: Pat
 def test_a_folder_that_holds_no_records_is_told(tmp_path: Path, line: str, told: str) -> None:
     (tmp_path / "data.jsonl").write_text(f"{line}\n", encoding="utf-8")
     with pytest.raises(BadRun, match=told):
-        write_card(tmp_path)
+        record.read_samples(tmp_path)
     with pytest.raises(BadRun, match="no training data"):
-        write_card(tmp_path / "none")
+        record.read_samples(tmp_path / "none")
 
 
 def test_failed_data_set_leaves_no_files(tmp_path: Path) -> None:

@@ -125,19 +125,6 @@ async def test_a_finding_that_is_denied_or_a_relatives_does_not_count() -> None:
     assert "score: 0," in solution.answer.text
 
 
-async def test_a_formula_is_found_by_meaning_when_all_its_inputs_are_there() -> None:
-    class ByMeaning:
-        async def relevance(self, query: str, texts: Any) -> tuple[float, ...]:
-            return tuple(0.8 if "Body mass" in text else 0.1 for text in texts)
-
-    text = "Calculate how heavy a man of 70 kg is for his 175 cm"
-    found = await QuestionCalculator(meaning=ByMeaning()).solve(Question("q", text), Run())
-    assert found is not None
-    assert found.why == "computed: body-mass-index"
-    less = Question("q", "Calculate how heavy a man of 70 kg is")
-    assert await QuestionCalculator(meaning=ByMeaning()).solve(less, Run()) is None
-
-
 async def test_the_plan_of_a_computed_answer_is_told() -> None:
     run = Run()
     text = "What is the mean arterial pressure at 120/75 mmHg?"

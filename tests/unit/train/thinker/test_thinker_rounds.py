@@ -230,21 +230,6 @@ async def test_the_data_set_is_chats_with_a_card(tmp_path: Path) -> None:
     assert "## logical-form" not in card
 
 
-async def test_calls_are_a_layout_of_their_own(tmp_path: Path) -> None:
-    await TeachingJob(tmp_path, course(model())).run([sample("a")])
-    export_data(tmp_path, tmp_path / "set", stages=("thinker",), layout="calls")
-    text = (tmp_path / "set" / "data.jsonl").read_text("utf-8")
-    lines = [json.loads(line) for line in text.splitlines()]
-    assert [line["meta"]["prompt"].partition("@")[0] for line in lines] == [
-        "kag/decompose",
-        "kag/attempt",
-        "kag/focus",
-        "kag/solve",
-        "kag/answer",
-    ]
-    assert lines[0]["id"] == "thinker.films.a.1"
-
-
 async def test_where_nothing_was_kept_the_reasons_are_told(tmp_path: Path) -> None:
     await TeachingJob(tmp_path, course(model(box("Anna Holm")), rounds=2)).run([sample("1")])
     with pytest.raises(BadRun, match=r"nothing was kept.*2 × wrong answer"):

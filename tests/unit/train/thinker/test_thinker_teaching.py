@@ -7,7 +7,7 @@ from osler.llm.core.ask import Speaker
 from osler.methods.kag.parse import read_plan, read_search
 from osler.types import Passage, Question
 from osler_lab.testing.scripted import KeyedModel, ScriptedRetriever
-from osler_lab.train.thinker.dialogue import call_messages, find_fault, stage_messages
+from osler_lab.train.thinker.dialogue import find_fault, stage_messages
 from osler_lab.train.thinker.quality import QualityItem
 from osler_lab.train.thinker.rules import find_faults
 from osler_lab.train.thinker.teacher import Knows, Teacher
@@ -140,14 +140,6 @@ async def test_a_reason_that_is_not_restructured_stays_as_it_is() -> None:
     assert "<think>Reference 0 does not say when.</think>\n<search>" in "".join(
         m.content for m in stage_messages(made, "thinker", "en")
     )
-
-
-async def test_calls_are_samples_of_what_the_solver_asks() -> None:
-    made, run = await teacher(film_model()).teach_question(FILM, "thinker", 0)
-    every = list(call_messages(made, "en"))
-    # All but the two restructurings, which the solver never asks.
-    assert len(every) == run.usage.calls - 2
-    assert every[0][1].content.startswith("<think>First the director")
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,6 @@ from osler_lab.train.spo.explore import (
     QUERIES,
     ExpertExplorer,
     Exploration,
-    Explorer,
-    QuestionWords,
-    Rarity,
     TrainingCase,
 )
 from osler_lab.train.spo.judge import JudgingSignal, LLMJudge, Unit
@@ -52,7 +49,6 @@ from osler_lab.train.spo.signals import (
     RerankSignal,
 )
 
-By = Literal["expert", "wording"]
 Judges = Literal["gold", "answer", "gold-or-answer", "model", "improvement", "rerank"]
 JUDGES: tuple[Judges, ...] = get_args(Judges)
 
@@ -66,11 +62,6 @@ class TrainingWork(Protocol):
     """Work that several processes may share."""
 
     async def run(self, progress: Progress | None = None) -> str: ...
-
-
-def parse_proposer(word: str) -> By:
-    """Raises `BadConfig`."""
-    return choose_named(word, get_args(By), "explorer")
 
 
 def parse_judge(word: str) -> Judges:
@@ -90,7 +81,6 @@ class ExploringWork:
     settings: Settings
     folder: Path
     cases: tuple[TrainingCase, ...]
-    by: By = "expert"
     queries: int = QUERIES
     jobs: int = 1
 
@@ -99,7 +89,7 @@ class ExploringWork:
         raise."""
         seed = self.settings.sampling.seed
         working = job.SharedFolder(self.folder, self.jobs, seed, progress)
-        made, snapshot = await build_exploration(self.settings, self.by, self.queries)
+        made, snapshot = await build_exploration(self.settings, self.queries)
         await job.explore_cases(working, made, self.cases, snapshot)
         return made.explorer.name
 
@@ -144,35 +134,23 @@ def offered_sources(settings: Settings) -> tuple[SourceDescription, ...]:
         return describe_sources(kb, searched_sources(settings, kb))
 
 
-async def build_exploration(settings: Settings, by: By, queries: int) -> tuple[Exploration, str]:
+async def build_exploration(settings: Settings, queries: int) -> tuple[Exploration, str]:
     """Builds the explorer and its retriever, with the snapshot of the knowledge base.
 
-    Raises `KnowledgeBaseError`, and `ModelError` where a model explores.
+    Raises `KnowledgeBaseError` and `ModelError`.
     """
     chosen = _require_omni(settings)
     kb, encodes = open_knowledge_base(settings), load_encoder(settings)
     parts = with_knowledge(settings, {}, kb, encodes, open_reranker(settings))
     held = {name: parts.retriever(f"omni:{name}", (name,)) for name in parts.sources}
     found = PlannedRetriever(held, chosen.k)
-    explorer = await _build_explorer(settings, by, queries, kb)
-    return Exploration(explorer, parts.offers, found), parts.snapshot
+    ready = (await load_roles(settings, ["planner"]))["planner"]
+    sampling = _sampling_of(settings, max(_REPLY, settings.sampling.max_tokens))
+    speaker = Speaker(ready.model, "planner", sampling, ready.constrains)
+    return Exploration(ExpertExplorer(speaker, queries), parts.offers, found), parts.snapshot
 
 
-async def _build_explorer(settings: Settings, by: By, queries: int, kb: KnowledgeBase) -> Explorer:
-    match by:
-        case "wording":
-            return QuestionWords(_term_rarity(kb), queries)
-        case "expert":
-            ready = (await load_roles(settings, ["planner"]))["planner"]
-            sampling = _sampling_of(settings, max(_REPLY, settings.sampling.max_tokens))
-            return ExpertExplorer(
-                Speaker(ready.model, "planner", sampling, ready.constrains), queries
-            )
-        case _ as never:
-            assert_never(never)
-
-
-def _term_rarity(kb: KnowledgeBase) -> Rarity:
+def _term_rarity(kb: KnowledgeBase) -> Callable[[Sequence[str]], dict[str, float]]:
     """IDF of each term; 0 for a term that no text holds, which is often misspelt."""
 
     def rate_terms(terms: Sequence[str]) -> dict[str, float]:

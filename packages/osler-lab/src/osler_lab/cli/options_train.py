@@ -63,13 +63,6 @@ class CaseOptions:
     limit: Annotated[int | None, typer.Option(min=1, help="Most questions.")] = None
 
 
-ProposedBy = Annotated[
-    str,
-    typer.Option(
-        help="expert: the model in the role planner; wording: the question's own words,"
-        " without a model."
-    ),
-]
 Queries = Annotated[
     int, typer.Option(min=1, max=20, help="Queries per source (Omni-RAG App. A.1).")
 ]
@@ -195,12 +188,6 @@ class TeachingOptions:
 
 DataSet = Annotated[
     Path | None, typer.Option("--out", help="Write the data set of what was kept here.")
-]
-Layout = Annotated[
-    Literal["dialogue", "calls"],
-    typer.Option(
-        help="One chat per question, as in the paper, or one sample per call of the solver."
-    ),
 ]
 
 # Of tune and export

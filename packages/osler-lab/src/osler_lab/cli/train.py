@@ -17,7 +17,6 @@ from osler_lab.cli.options_train import (
     JobFolder,
     JudgeOf,
     Least,
-    ProposedBy,
     Queries,
     SupportBy,
     Unit,
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 def explore(
     here: CliSession,
     log_dir: JobFolder,
-    by: ProposedBy = "expert",
     queries: Queries = 6,
     sources: Offered = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same split.")] = None,
@@ -56,9 +54,7 @@ def explore(
     from osler_lab.train.spo.job import explored_in
 
     cases = tuple(_read_cases(asked, settings.sampling.seed))
-    work = training.ExploringWork(
-        settings, log_dir, cases, training.parse_proposer(by), queries, workers.jobs
-    )
+    work = training.ExploringWork(settings, log_dir, cases, queries, workers.jobs)
     if dry_run:
         _say_exploring(here, work)
         return
@@ -193,7 +189,7 @@ def _say_exploring(here: CliSession, work: ExploringWork) -> None:
         "questions": len(work.cases),
         "done": len(work.cases) - left,
         "sources": [offer.name for offer in offers],
-        "calls": left if work.by == "expert" else 0,
+        "calls": left,
         "searches": left * len(offers) * work.queries,
     }
     here.show(load)

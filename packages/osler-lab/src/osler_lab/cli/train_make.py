@@ -89,7 +89,6 @@ def _make_records(
     dry_run: bool,
 ) -> None:
     from osler_lab.train import ablations
-    from osler_lab.train.card import keep_facts, write_card
     from osler_lab.train.record import write_records
     from osler_lab.train.spo import recipe as recipes
     from osler_lab.train.spo.job import chosen_judge, exploration_of
@@ -112,8 +111,8 @@ def _make_records(
     document = _record_document(made)
     if not dry_run:
         explored = exploration_of(log_dir)
-        keep_facts(out, recipes.recipe_facts(recipe, made, explored, name, ablation or ""))
-        write_card(out)
+        facts = recipes.recipe_facts(recipe, made, explored, name, ablation or "")
+        recipes.write_record_card(out, kind, made, facts)
     here.show({"out": str(out), "judge": name, **document})
     if not dry_run:
         here.print_line(f"written to {out}; next: osler train tune {kind} {out}")

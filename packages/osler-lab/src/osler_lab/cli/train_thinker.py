@@ -16,7 +16,6 @@ from osler.cli.session import CliSession
 from osler_lab.cli.options_train import (
     DataSet,
     JobFolder,
-    Layout,
     TaughtOptions,
     TeachingOptions,
 )
@@ -34,7 +33,6 @@ def thinker_data(
     *,
     asked: TaughtOptions,
     teaching: TeachingOptions,
-    layout: Layout = "dialogue",
     licence: Annotated[str, typer.Option(help="A word of the hub, for the card.")] = "other",
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same samples.")] = None,
     jobs: Annotated[int, typer.Option(min=1, max=256, help="Concurrent questions.")] = 1,
@@ -66,9 +64,7 @@ def thinker_data(
         asyncio.run(_run_teaching(here, log_dir, course, jobs, samples))
     tallies, written = export.stage_tallies(log_dir), None
     if out is not None:
-        written = export.export_data(
-            log_dir, out, stages=(teaching.stage,), layout=layout, licence=licence
-        )
+        written = export.export_data(log_dir, out, stages=(teaching.stage,), licence=licence)
     _show_tallies(here, log_dir, tallies, written)
 
 

@@ -183,15 +183,6 @@ def read_dialogues(path: Path) -> tuple[Dialogue, ...]:
     return tuple(_read_lines(path, Dialogue))
 
 
-def read_records(path: Path) -> Iterator[SftRecord | DpoRecord]:
-    """The records of a data set of either kind, told by its first. Raises as `read_samples`."""
-    # The first record decides the kind; a line of the other kind is an error further on.
-    for _, first in _numbered_objects(data_file(path)):
-        kind: type[SftRecord | DpoRecord] = DpoRecord if "chosen" in first else SftRecord
-        return _read_lines(path, kind)
-    return _read_lines(path, SftRecord)
-
-
 def data_file(path: Path) -> Path:
     """The file of the records. Raises `BadRun` if absent."""
     file = path / DATA if path.is_dir() else path

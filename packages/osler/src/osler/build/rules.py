@@ -26,7 +26,7 @@ def question_routes(build: StrategyBuild, chosen: KagThinkerSettings) -> Iterato
     """What answers without a plan by a model: verified formulas, and the concept graph where there
     is one."""
     if chosen.formulas:
-        yield QuestionCalculator(meaning=build.parts.relevance)
+        yield QuestionCalculator()
     yield from graph_route(build, chosen)
 
 

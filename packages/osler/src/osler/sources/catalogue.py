@@ -8,7 +8,7 @@ searches it, how far it is trusted, and its names on the page (`/api/v1/sources`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from osler.types import Language
 
@@ -35,8 +35,6 @@ class BuiltInSource:
     """The tool of TC-RAG that searches it (TC-RAG App. 8.5)."""
     trust: int
     """How far it is trusted: 1 (least) to 5."""
-    topics: Mapping[Language, str] = field(default_factory=dict)
-    """What its texts are typically about: words added to queries that explore it."""
     in_med_omni_kb: bool = False
     """Whether it is one of the five sources of MedOmniKB (Omni-RAG §3)."""
 
@@ -55,7 +53,6 @@ BUILT_IN: tuple[BuiltInSource, ...] = (
         },
         "DOC_RAG",
         trust=4,
-        topics={"en": "causes and mechanism", "zh": "病因 机制"},
         in_med_omni_kb=True,
     ),
     BuiltInSource(
@@ -68,7 +65,6 @@ BUILT_IN: tuple[BuiltInSource, ...] = (
         },
         "DOC_RAG",
         trust=5,
-        topics={"en": "recommendations", "zh": "指南 推荐"},
         in_med_omni_kb=True,
     ),
     BuiltInSource(
@@ -81,7 +77,6 @@ BUILT_IN: tuple[BuiltInSource, ...] = (
         },
         "DOC_RAG",
         trust=3,
-        topics={"en": "study", "zh": "研究"},
         in_med_omni_kb=True,
     ),
     BuiltInSource(
@@ -93,7 +88,6 @@ BUILT_IN: tuple[BuiltInSource, ...] = (
         },
         "PEDIA_RAG",
         trust=2,
-        topics={"en": "overview", "zh": "概述"},
         in_med_omni_kb=True,
     ),
     BuiltInSource(
@@ -127,7 +121,6 @@ BUILT_IN: tuple[BuiltInSource, ...] = (
         },
         "WEB_RAG",
         trust=1,
-        topics={"en": "symptoms and treatment", "zh": "症状 治疗"},
     ),
     BuiltInSource(
         TRIAL,
@@ -139,7 +132,6 @@ BUILT_IN: tuple[BuiltInSource, ...] = (
         },
         "DOC_RAG",
         trust=3,
-        topics={"en": "registered trial", "zh": "注册试验"},
     ),
 )
 

@@ -13,6 +13,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from osler.errors import OslerError
@@ -21,7 +22,8 @@ from osler.methods.omni.plan import MOST, Query, SourcePlan, render_source_plan
 from osler.methods.omni.planners import SourceDescription
 from osler.methods.omni.planners.prompting import planner_messages
 from osler_lab.evaluate.datasets.splits import family_of, question_digest
-from osler_lab.train.record import DIGEST, DpoRecord, RecordSize, SftRecord, size_of
+from osler_lab.train.card import data_head, render_rows, write_card
+from osler_lab.train.record import DATA, DIGEST, DpoRecord, Kind, RecordSize, SftRecord, size_of
 from osler_lab.train.spo.explore import TrainingCase
 from osler_lab.train.spo.judge import JudgedCase, QueryVerdict
 
@@ -141,6 +143,7 @@ class RecordTally:
     """Reason to the first case of it."""
     size: RecordSize = field(default_factory=RecordSize)
     tasks: Counter[str] = field(default_factory=Counter)
+    languages: Counter[str] = field(default_factory=Counter)
     queries: Counter[str] = field(default_factory=Counter)
     """Queries by source, in the plans that are learnt."""
 
@@ -236,6 +239,7 @@ def _fits_recipe(
         return False
     tally.size += size
     tally.tasks[case.sample.task] += 1
+    tally.languages[case.question.language] += 1
     return True
 
 
@@ -278,3 +282,37 @@ def recipe_facts(
         "left out": dict(tally.left_out),
         "queries by source": dict(tally.queries),
     }
+
+
+_LINES: dict[Kind, str] = {
+    "sft": '{"id", "messages": [{"role", "content"}, …], "completion", "meta"}',
+    "dpo": '{"id", "messages": [{"role", "content"}, …], "chosen", "rejected", "meta"}',
+}
+
+
+def write_record_card(
+    folder: Path, kind: Kind, tally: RecordTally, facts: Mapping[str, Any]
+) -> None:
+    """Writes the card of records beside them; `facts`: how they were made (`recipe_facts`).
+
+    The licence is "other": the questions are those of the tasks, whose own terms hold.
+    """
+    size = tally.size
+    head = {
+        "license": "other",
+        "language": sorted(tally.languages),
+        "task_categories": ["text-generation"],
+        "tags": ["medical", "retrieval", "source-planning", kind],
+        **data_head(size.records, DATA),
+    }
+    write_card(
+        folder,
+        head,
+        f"Source plans to learn ({kind.upper()})",
+        f"{size.records:,} records, each `{_LINES[kind]}`. About {size.prompt:,} tokens of prompts"
+        f" and {size.reply:,} of replies; the longest record has about {size.longest:,}. The"
+        " questions are those of the tasks named here, whose own terms hold.",
+        render_rows(sorted(tally.tasks.items())),
+        "## How it was made",
+        render_rows(facts.items()),
+    )

@@ -44,8 +44,6 @@ from osler_lab.train.thinker.trajectory import SolvedStep, Trajectory
 Stage = Literal["logical-form", "deep-search", "thinker"]
 """KAG-LogicalForm, KAG-DeepSearch and the whole of KAG-Thinker (App. 9)."""
 STAGES: tuple[Stage, ...] = get_args(Stage)
-Layout = Literal["dialogue", "calls"]
-"""Layout of samples: a growing chat, as the paper trains; or one sample per call of the solver."""
 
 _CAN: dict[Language, str] = {
     "en": "I can answer this question now.",
@@ -72,16 +70,6 @@ def stage_messages(trajectory: Trajectory, stage: Stage, language: Language) -> 
         case "thinker":
             inner = (m for step in trajectory.steps for m in _step_turns(step, language))
             return [system, *_plan_turns(trajectory), *inner, *_final_turns(trajectory, language)]
-
-
-def call_messages(trajectory: Trajectory, language: Language) -> Iterator[list[Message]]:
-    """A chat for every call of the solver whose reply could be read."""
-    for exchange in trajectory.exchanges:
-        thinking = wrap_thought(exchange.thinking) + "\n\n" if exchange.thinking else ""
-        yield [
-            Message("user", exchange.asked),
-            Message("assistant", f"{thinking}{exchange.reply.strip()}"),
-        ]
 
 
 def wrap_thought(text: str) -> str:

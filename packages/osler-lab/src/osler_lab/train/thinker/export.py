@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from osler.errors import BadRun, translate_os_errors
+from osler.errors import BadRun
 from osler.llm.core.base import Message
 from osler.types import Usage
-from osler_lab.train.card import size_category
-from osler_lab.train.record import CARD, DATA, write_records
-from osler_lab.train.thinker.dialogue import STAGES, Layout, Stage, call_messages, stage_messages
+from osler_lab.train.card import data_head, render_rows, write_card
+from osler_lab.train.record import DATA, write_records
+from osler_lab.train.thinker.dialogue import STAGES, Stage, stage_messages
 from osler_lab.train.thinker.rounds import TeachingTry, golds_of, kept_tries, read_tries
 
 
@@ -48,7 +48,6 @@ class ExportedData:
 
     folder: str
     lines: int
-    layout: Layout
     tallies: tuple[StageTally, ...]
 
 
@@ -94,7 +93,6 @@ def export_data(
     folder: Path,
     *,
     stages: Sequence[Stage],
-    layout: Layout = "dialogue",
     licence: str = "other",
 ) -> ExportedData:
     """Writes `data.jsonl` and `README.md` of the kept tries, in the order of the ids.
@@ -106,7 +104,7 @@ def export_data(
         line
         for key, one in kept_tries(log).items()
         if key.stage in stages
-        for line in _sample_lines(one, layout)
+        for line in _sample_lines(one)
     ]
     if not lines:
         why = "; ".join(f"{n} × {reason}" for t in tallies for reason, n in t.dropped.items())
@@ -114,38 +112,25 @@ def export_data(
             f"nothing was kept in {log}" + (f": {why}" if why else ""),
             fix="`osler train thinker-data` with another planner, or more rounds",
         )
-    languages = sorted({line["meta"]["language"] for line in lines})
-    card = card_of(tallies, len(lines), layout, languages, licence)
-    with translate_os_errors(f"{folder} cannot be written", BadRun):
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / CARD).write_text(card, encoding="utf-8")
     write_records(folder, (json.dumps(line, ensure_ascii=False) for line in lines))
-    return ExportedData(str(folder), len(lines), layout, tallies)
+    languages = sorted({line["meta"]["language"] for line in lines})
+    _write_card(folder, tallies, len(lines), languages, licence)
+    return ExportedData(str(folder), len(lines), tallies)
 
 
-def _sample_lines(one: TeachingTry, layout: Layout) -> Iterator[dict[str, Any]]:
+def _sample_lines(one: TeachingTry) -> Iterator[dict[str, Any]]:
     trajectory, question = one.trajectory, one.sample.question
-    if trajectory is None:
-        return
-    id = f"{one.stage}.{one.sample.task}.{question.id}"
-    if layout == "dialogue":
+    if trajectory is not None:
         chat = stage_messages(trajectory, one.stage, question.language)
+        id = f"{one.stage}.{one.sample.task}.{question.id}"
         yield {"id": id, "messages": _plain_messages(chat), "meta": _sample_meta(one)}
-        return
-    for n, call in enumerate(call_messages(trajectory, question.language), 1):
-        prompt = trajectory.exchanges[n - 1].prompt
-        yield {
-            "id": f"{id}.{n}",
-            "messages": _plain_messages(call),
-            "meta": _sample_meta(one, prompt),
-        }
 
 
 def _plain_messages(chat: Sequence[Message]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in chat]
 
 
-def _sample_meta(one: TeachingTry, prompt: str = "") -> dict[str, Any]:
+def _sample_meta(one: TeachingTry) -> dict[str, Any]:
     """Metadata to filter by. It names the gold answer, for inspection; no prompt does."""
     trajectory, sample = one.trajectory, one.sample
     retrievals = trajectory.retrievals if trajectory else ()
@@ -164,65 +149,51 @@ def _sample_meta(one: TeachingTry, prompt: str = "") -> dict[str, Any]:
         "known": sum(step.known for step in retrievals),
         "searches": sum(len(step.turns) for step in retrievals),
         "passages": list(dict.fromkeys(passages)),
-        **({"prompt": prompt} if prompt else {}),
     }
 
 
-def card_of(
-    tallies: Sequence[StageTally],
-    lines: int,
-    layout: Layout,
-    languages: Sequence[str],
-    licence: str,
-) -> str:
-    """The data set's card: front matter for the hub, and how it came about."""
-    head: Mapping[str, Any] = {
+def _write_card(
+    folder: Path, tallies: Sequence[StageTally], lines: int, languages: Sequence[str], licence: str
+) -> None:
+    """Writes the data set's card: front matter for the hub, and how it came about."""
+    head = {
         "language": list(languages),
         "license": licence,
-        "pretty_name": "KAG-Thinker trajectories made with Osler",
         "task_categories": ["text-generation", "question-answering"],
-        "size_categories": [size_category(lines)],
         "tags": ["medical", "synthetic", "reasoning", "retrieval", "osler"],
-        "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": DATA}]}],
+        **data_head(lines, DATA),
     }
-    # JSON is YAML; one key a line keeps it readable.
-    front = "\n".join(f"{key}: {json.dumps(value)}" for key, value in head.items())
-    about = (
-        "Each line is a chat: `id`, `messages` (system, user, assistant in turn) and `meta`."
-        if layout == "dialogue"
-        else "Each line is one call of the solver: `id`, `messages` (user, assistant) and `meta`."
-    )
     made = "a model's" if any(one.usage.calls for one in tallies) else "written by rule"
-    parts = [
-        f"---\n{front}\n---\n\n# KAG-Thinker trajectories\n",
+    write_card(
+        folder,
+        head,
+        "KAG-Thinker trajectories",
         f"{lines:,} lines, made with Osler {version('osler')} as the data construction framework of"
         " KAG-Thinker (App. 9) has it: a teacher solves questions, and what is wrong, broken or of"
         " poor quality is left out.",
-        about,
+        "Each line is a chat: `id`, `messages` (system, user, assistant in turn) and `meta`.",
         f"The reasoning is {made}. It was held against gold answers, not reviewed by a physician."
         " References are quoted from the knowledge base that the teacher searched: their licences"
         " go with them.",
         *map(_stage_section, tallies),
-    ]
-    return "\n\n".join(parts) + "\n"
+    )
 
 
 def _stage_section(tally: StageTally) -> str:
     usage = tally.usage
     rows = [
-        ("teacher", ", ".join(tally.teachers)),
-        ("student (whose boundary was determined)", ", ".join(tally.students) or "–"),
-        ("inspected by", ", ".join(tally.inspectors) or "nobody"),
-        ("questions", f"{tally.questions:,}"),
-        ("kept", f"{tally.kept:,}"),
-        ("tries", f"{tally.tries:,}"),
-        ("failed tries", f"{tally.failed:,}"),
-        ("sub-questions to look up", f"{tally.asked:,}"),
-        ("of them known without a search", f"{tally.known:,}"),
-        ("searches", f"{tally.searches:,}"),
-        ("model calls", f"{usage.calls:,}"),
+        ("teacher", list(tally.teachers)),
+        ("student (whose boundary was determined)", list(tally.students)),
+        ("inspected by", list(tally.inspectors or ("nobody",))),
+        ("questions", tally.questions),
+        ("kept", tally.kept),
+        ("tries", tally.tries),
+        ("failed tries", tally.failed),
+        ("sub-questions to look up", tally.asked),
+        ("of them known without a search", tally.known),
+        ("searches", tally.searches),
+        ("model calls", usage.calls),
         ("tokens read, written", f"{usage.prompt_tokens:,}, {usage.completion_tokens:,}"),
-        *((f"dropped: {why}", f"{n:,}") for why, n in tally.dropped.items()),
+        *((f"dropped: {why}", n) for why, n in tally.dropped.items()),
     ]
-    table = "\n".join(f"| {name} | {value} |" for name, value in rows)
-    return f"## {tally.stage}\n\n| | |\n|---|---|\n{table}"
+    return f"## {tally.stage}\n\n{render_rows(rows)}"

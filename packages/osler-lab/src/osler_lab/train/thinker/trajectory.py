@@ -97,8 +97,6 @@ class Trajectory:
     final_thought: str = ""
     final: str = ""
     """The last reply: statements with citations, and the boxed answer."""
-    exchanges: tuple[Exchange, ...] = ()
-    """Exchanges whose replies could be read, in order: the solver's calls one by one."""
 
     @property
     def retrievals(self) -> tuple[SolvedStep, ...]:
@@ -123,7 +121,6 @@ def trajectory_of(script: Script) -> Trajectory:
         final.asked if final else "",
         final.thinking if final else "",
         final.reply if final else "",
-        exchanges,
     )
 
 

@@ -1,13 +1,12 @@
-"""The card of a tuned model: a README.md in the hub's form."""
+"""The card of a tuned model."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from osler.llm.core.cache import write_whole
+from osler_lab.train.card import render_rows, write_card
 from osler_lab.train.tune.loop import ALL
 
 _TASKS = {
@@ -22,35 +21,29 @@ Result = Mapping[str, Any]
 """The contents of `result.json`."""
 
 
-def write_card(folder: Path, result: Result, *, data: str, revision: str) -> None:
+def write_model_card(folder: Path, result: Result, *, data: str, revision: str) -> None:
     """Writes `README.md` of a tuned model; the folder's name is the model's.
 
     `data` names what it has learnt, `revision` the commit of its base; empty = none.
     """
-    text = card_text(folder.resolve().name, result, data, revision)
-    with write_whole(folder / "README.md") as draft:
-        draft.write_text(text, encoding="utf-8")
-
-
-def card_text(name: str, result: Result, data: str, revision: str) -> str:
-    """Renders front matter, how the model was made, and what it is not for."""
     kind, base, lora = result["kind"], result["base"], result["recipe"]["lora"]
-    front = {
+    head = {
         "base_model": base,
         "library_name": "peft" if lora else "transformers",
         "pipeline_tag": "text-generation",
         "tags": ["osler", "medical", kind, *(["lora"] if lora else [])],
     }
-    # JSON is YAML; one key per line keeps it readable.
-    head = "\n".join(f"{key}: {json.dumps(value)}" for key, value in front.items())
-    rows = "\n".join(f"| {key} | {value} |" for key, value in _card_figures(result, data))
-    return _PAGE.format(
-        head=head,
-        name=name,
-        task=_TASKS[kind],
-        base=base + (f" at revision {revision}" if revision else ""),
-        what="a LoRA adapter" if lora else "all weights",
-        rows=rows,
+    what = "a LoRA adapter" if lora else "all weights"
+    at = f" at revision {revision}" if revision else ""
+    write_card(
+        folder,
+        head,
+        folder.resolve().name,
+        f"{what} for {base}{at}, trained by {_TASKS[kind]} with Osler.",
+        "## Training",
+        render_rows(_card_figures(result, data)),
+        "## Use",
+        _USE,
     )
 
 
@@ -74,24 +67,7 @@ def _card_figures(result: Result, data: str) -> list[tuple[str, object]]:
     return rows
 
 
-_PAGE = """---
-{head}
----
-
-# {name}
-
-{what} for {base}, trained by {task} with Osler.
-
-## Training
-
-| | |
-|---|---|
-{rows}
-
-## Use
-
-It is a part of a system that finds evidence and cites it. It is made for research and for
+_USE = """It is a part of a system that finds evidence and cites it. It is made for research and for
 health professionals who check what they read. Its own words are not medical advice, and it was
 not tested as a medical device. It inherits the limits and the licence of its base model and of
-the data it was trained on.
-"""
+the data it was trained on."""

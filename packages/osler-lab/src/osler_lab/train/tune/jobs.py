@@ -38,7 +38,7 @@ from osler_lab.train.record import (
     read_preferences,
     read_samples,
 )
-from osler_lab.train.tune.card import write_card
+from osler_lab.train.tune.card import write_model_card
 from osler_lab.train.tune.corpus import Corpus, PackedCorpus, SourceCount, pack_corpus, read_texts
 from osler_lab.train.tune.encode import ChatEncoder, FittedRows, encode_all, fit_rows
 from osler_lab.train.tune.loop import ALL, TuningResult, steps_of, train_model
@@ -297,7 +297,7 @@ def _finish_job(
     if parts.packed is not None:
         result["sources"] = [asdict(count) for count in parts.packed.counts]
     revision = job.base.revision if isinstance(job.base, PinnedModel) else ""
-    write_card(job.folder, result, data=job.data.name, revision=revision)
+    write_model_card(job.folder, result, data=job.data.name, revision=revision)
     _write_json(job.folder / RESULT, result)
 
 

@@ -22,7 +22,7 @@ from osler.methods.kag.formulas import (
 )
 from osler.methods.kag.formulas.findings import input_words
 from osler.methods.kag.formulas.slots import SlotProblem, SlotReading, read_slots
-from osler.methods.kag.formulas.targets import asks_to_compute, find_target
+from osler.methods.kag.formulas.targets import find_target
 from osler.methods.kag.logical_forms import LogicalPlan, Math, Output, PlanStep, SubAnswer
 from osler.methods.kag.output import nearest_option
 from osler.methods.kag.planner import plan_event
@@ -37,7 +37,6 @@ from osler.types import (
     Locator,
     Passage,
     Question,
-    Relevance,
     Solution,
     Statement,
 )
@@ -76,14 +75,10 @@ class QuestionCalculator:
 
     formulas: Mapping[str, Formula] | None = None
     """`None` = all of Osler's formulas."""
-    meaning: Relevance | None = None
-    """Finds a formula by meaning where the question says "calculate" and names none."""
-    least: float = 0.5
-    """Least relevance of a formula's title to such a question."""
 
     async def solve(self, question: Question, run: Run) -> Solution | None:
         known = FORMULAS if self.formulas is None else self.formulas
-        formula = find_target(known, question.text) or await self._by_meaning(known, question.text)
+        formula = find_target(known, question.text)
         if formula is None:
             return None
         try:
@@ -97,22 +92,6 @@ class QuestionCalculator:
         if reading.problems:
             return self._ask_back(formula, reading, question, run)
         return self._conclude(formula, reading, question, run)
-
-    async def _by_meaning(self, known: Mapping[str, Formula], text: str) -> Formula | None:
-        """The formula nearest in meaning, if the question gives all of its inputs."""
-        if self.meaning is None or not known or not asks_to_compute(text):
-            return None
-        ids = list(known)
-        titles = [f"{known[id].title}, {known[id].title_zh}" for id in ids]
-        scores = await self.meaning.relevance(text, titles)
-        score, best = max(zip(scores, ids, strict=True))
-        if score < self.least:
-            return None
-        try:
-            reading = read_slots(known[best], text)
-        except BadCalculation:
-            return None
-        return None if reading.problems or reading.told < 2 else known[best]
 
     def _ask_back(
         self, formula: Formula, reading: SlotReading, question: Question, run: Run

@@ -1,4 +1,4 @@
-"""The formula that a question asks for, by its names, or by its meaning where a scorer is given."""
+"""The formula that a question asks for, by its names."""
 
 from __future__ import annotations
 
@@ -51,7 +51,6 @@ _ASKS = re.compile(
     r"|多少|几分|几|计算|估算|估计|算|求|需要|想知道|想要",
     re.IGNORECASE,
 )
-_COMPUTES = re.compile(r"\b(?:calculate|compute|estimate|work out)\b|计算|估算|算出", re.IGNORECASE)
 # A question about the measure, not for its value.
 _ABOUT = re.compile(
     r"\b(?:dos(?:e|es|age|ing)|cut-?offs?|thresholds?|normal|ranges?|reference|interpret\w*|"
@@ -101,11 +100,6 @@ def find_target(formulas: Mapping[str, Formula], question: str) -> Formula | Non
     # "by Bazett" may stand in another sentence than the question for the QTc.
     (family,) = _narrow([families[0]], [match.formulas for match in matches])
     return formulas[family[0]]
-
-
-def asks_to_compute(question: str) -> bool:
-    """Whether a question says that something is to be calculated, and asks nothing about it."""
-    return bool(_COMPUTES.search(question)) and not _ABOUT.search(question)
 
 
 def find_aliases(formulas: Mapping[str, Formula], text: str) -> list[AliasMatch]:
