@@ -11,7 +11,6 @@ from typing import Literal, Protocol, assert_never, get_args
 
 from osler.build.hub import open_reranker
 from osler.build.knowledge import (
-    bulk_runner,
     describe_sources,
     open_knowledge_base,
     searched_sources,
@@ -21,6 +20,7 @@ from osler.build.models import load_encoder, load_roles
 from osler.build.strategies import build_solver
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
+from osler.kb.ingest.bulk import ProcessWorkerPool
 from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Sampling
 from osler.methods.omni import solver as omni
@@ -115,12 +115,12 @@ class JudgingWork:
         return judges.name
 
 
-def run_on_workers(work: TrainingWork, on: Literal["processes", "ray"], workers: int | None) -> str:
+def run_on_workers(work: TrainingWork, workers: int) -> str:
     """The same work by many, who share the folder: what one has claimed, no other does.
 
-    On Ray the folder must be one that all hosts see. Raises what a worker raises.
+    Raises what a worker raises.
     """
-    names = list(bulk_runner(on, workers).map(partial(_run_worker, work), range(workers or 1)))
+    names = list(ProcessWorkerPool(workers).map(partial(_run_worker, work), range(workers)))
     return str(names[0])
 
 

@@ -11,9 +11,9 @@
       chunk.py          documents to passages: the three papers' chunkings, and windows
       document_upsert.py new, unchanged, newer, older, double or corrected documents
       rejects.py        records that became no document, and dead letters
-      bulk.py           the same work on several processes or a Ray cluster
+      bulk.py           the same work on several processes
     index/          builds: vectors for passages, shared between processes by leases
-    search/         backends: SQLite and exact vectors, Qdrant Edge, a Qdrant server
+    search/         backends: SQLite and exact vectors, Qdrant Edge
     encoders/       texts to vectors: MiniLM on ONNX, hub models, servers
     store/          the SQLite file: tables, locks, snapshots, export
 
