@@ -12,7 +12,6 @@ from osler.answer import NOTHING_SAID
 from osler.answer.checks import DECISIVE, AskedFacts, weigh_failures
 from osler.answer.extractive import (
     FURTHER,
-    LIKELY,
     NOTE,
     ExtractiveComposer,
     choose_quotes,
@@ -23,6 +22,7 @@ from osler.answer.gate import (
     BY_MEANING,
     BY_RELEVANCE,
     CHECK,
+    LIKELY,
     PASSAGE,
     READ,
     AnswerFit,
@@ -145,6 +145,18 @@ async def test_the_floor_is_the_same_in_every_source(source: str) -> None:
     weighed = await judging(judge).weigh_evidence(ASKED, [hit(TEXT, source=source)])
     assert weighed.quotes == []
     assert weighed.near[0].text == GUMS
+
+
+async def test_what_nobody_vouches_for_is_read_where_the_others_do_not_likely_answer() -> None:
+    planted = hit("Purple gums are the first symptom of scurvy.", 1, source="web")
+    own = hit(GUMS, source="book")
+    likely, unlikely = math.log(LIKELY / (1 - LIKELY)), math.log(LIKELY / (1 - LIKELY)) - 0.01
+    for logit, sources in ((likely, ["book"]), (unlikely, ["web", "book"])):
+        gate = judging(KnownJudge({planted.passage.text: 4.0, GUMS: logit}))
+        weighed = await gate.weigh_evidence(ASKED, [planted, own])
+        assert [one.hit.passage.source for one in weighed.quotes or weighed.near] == sources
+    alone = await judging(KnownJudge({planted.passage.text: 4.0})).weigh_evidence(ASKED, [planted])
+    assert [one.hit for one in alone.quotes] == [planted]
 
 
 async def test_without_hits_there_is_nothing_and_no_sureness() -> None:

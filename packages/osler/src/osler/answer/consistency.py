@@ -1,13 +1,15 @@
 """Which of the found passages to believe where they contradict each other.
 
-Two passages contradict each other where a sentence of one differs from one of the other by the
-rules of `disagreement`, or is the other but for a number, a negation or a word that points the
-other way. Copies of one text count once, however many documents have it, and what holds
-against one holds against all of them. Of all sets without a contradiction the heaviest is kept
-(ReliabilityRAG, arXiv 2509.23519, §4: a maximum independent set, found exactly for up to `MOST`
-passages). A passage weighs by the trust of its source, its type and its year, and by how many
-independent documents agree with it; half as much where it repeats the question, as a text does
-that was made to be found by it (PoisonedRAG, arXiv 2402.07867, §4.2).
+Two passages contradict each other where a sentence of one is one of the other but for a number, a
+negation or a word that points the other way. The looser rules of `disagreement` are for cautions:
+they took "160 mmHg" and "90 mmHg" of two chapters for a contradiction, and left both out (of 194
+right first quotes of dev and seen questions 3 were lost so, 1 with twins alone). Copies of one
+text count once, however many documents have it, and what holds against one holds against all of
+them. Of all sets without a contradiction the heaviest is kept (ReliabilityRAG, arXiv 2509.23519,
+§4: a maximum independent set, found exactly for up to `MOST` passages). A passage weighs by the
+trust of its source, its type and its year, and by how many independent documents agree with it;
+half as much where it repeats the question, as a text does that was made to be found by it
+(PoisonedRAG, arXiv 2402.07867, §4.2).
 """
 
 from __future__ import annotations
@@ -195,7 +197,9 @@ def _compare_all(hits: Sequence[Hit]) -> _Comparison:
         for other in range(one + 1, len(hits)):
             if _document(hits[one]) == _document(hits[other]):
                 continue
-            found, agree, copied = _compare_claims(claims[one], claims[other], hits[one])
+            found, agree, copied = _compare_claims(
+                claims[one], claims[other], hits[one].passage.language
+            )
             if found is not None:
                 comparison.different[one, other] = found
             elif copied:
@@ -252,18 +256,19 @@ def _has_twin_against(hit: Hit, claims: Sequence[Claim]) -> bool:
 
 
 def _compare_claims(
-    mine: Sequence[Claim], theirs: Sequence[Claim], hit: Hit
+    mine: Sequence[Claim], theirs: Sequence[Claim], language: Language
 ) -> tuple[Difference | None, bool, bool]:
-    """The first difference of two sentences, whether two of them say the same, and whether it is
-    in the same words."""
+    """The first difference of two twins, whether two sentences say the same, and whether it is in
+    the same words."""
     agree = copied = False
     for own in mine:
         for other in theirs:
-            found = find_difference(own, other, hit.passage.language)
-            found = found or find_twin_difference(own, other)
-            if found is not None:
-                return found, False, False
-            agree = agree or shared_content(own, other)[1] >= LEAST_SHARED
+            twin = find_twin_difference(own, other)
+            differs = find_difference(own, other, language)
+            if twin is not None:
+                return differs or twin, False, False
+            akin = shared_content(own, other)[1] >= LEAST_SHARED
+            agree = agree or (akin and differs is None)
             copied = copied or are_twins(own, other)
     return None, agree, copied
 

@@ -27,7 +27,7 @@ from osler.kb.store.passages import indexed_text
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.cards import ExpertCard
 from osler.retrieve.experts.judge import JudgedText
-from osler.sources.catalogue import GRAPH
+from osler.sources.catalogue import GRAPH, trust_of
 from osler.text import language_of, split_sentences
 from osler.types import Hit, Language, Question, Relevance, Sureness
 
@@ -50,6 +50,12 @@ and none a right one less."""
 READ = 10
 """Sentences that the judge reads: the best by relevance. Of 640 questions 371 have a right first
 quote, with 16 373, with 8 370."""
+
+LIKELY = 0.5
+"""Probability from which sentences of trusted sources answer alone, and quotes behind the first may
+not be about something else."""
+UNTRUSTED = 1
+"""Trust of a source that nobody vouches for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +164,7 @@ class EvidenceGate:
         `query` replaces the question where a sentence must bear out more than it, as an option;
         the best sentence then counts as an answer in any case.
         """
-        found = await self.weigh_sentences(query or question.text, hits)
+        found = await self._weigh_trusted_first(query or question.text, hits)
         if not found:
             return WeighedEvidence([])
         share = found[0].relevance
@@ -166,6 +172,18 @@ class EvidenceGate:
         if share >= self.answers or (query and query != question.text):
             return WeighedEvidence(found, sureness)
         return WeighedEvidence([], sureness, near=found if share >= self.nearest else ())
+
+    async def _weigh_trusted_first(self, asked: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:
+        """As `weigh_sentences`; what an untrusted source says is read only where the others do not
+        likely answer. Of 40 questions with five planted passages each, 2 are answered by one, 40
+        without this; of 705 dev and seen questions 5 lose their right first quote."""
+        hits = _choose_texts(hits)
+        trusted = [hit for hit in hits if trust_of(hit.passage.source) > UNTRUSTED]
+        if 0 < len(trusted) < len(hits):
+            found = await self.weigh_sentences(asked, trusted)
+            if found and found[0].relevance >= LIKELY:
+                return found
+        return await self.weigh_sentences(asked, hits)
 
     async def weigh_sentences(self, asked: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:
         """The sentences that are read, likeliest first; `relevance` is the probability."""
