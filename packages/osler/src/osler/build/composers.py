@@ -14,6 +14,7 @@ from osler.answer.options import OptionChooser, OptionLetters, OptionTexts, Verd
 from osler.answer.references import ReferenceCheckingComposer
 from osler.answer.written import Rewriter, WrittenComposer
 from osler.build import Parts, roles_of
+from osler.build.online_sources import online_names
 from osler.errors import ModelError
 from osler.llm.core.base import Likelihood, Sampling
 from osler.retrieve.experts.judge import JUDGE
@@ -39,7 +40,9 @@ def build_composer(settings: Settings, parts: Parts) -> Composer:
     if settings.answer.consistent:
         from osler.answer.consistency import ConsistentComposer
 
-        search = parts.retriever("consistent", parts.sources) if parts.sources else None
+        # An online source is asked once for a question.
+        local = [name for name in parts.sources if name not in online_names(settings)]
+        search = parts.retriever("consistent", local) if local else None
         one = ConsistentComposer(clean, trust_of, search)
     return CurrentComposer(one) if settings.retrieve.policy != "none" else one
 

@@ -99,7 +99,7 @@ class AnswerSettings(SettingsSection):
     wording of the passages (English), or as options says."""
     verdicts_path: OptionalPlace = None
     """Folder of an expert supports of your own."""
-    consistent: bool = False
+    consistent: bool = True
     """Leave out passages that more trusted ones contradict, by amounts and directions, and say
     so."""
     uncited: Literal["auto", "show", "drop"] = "auto"
