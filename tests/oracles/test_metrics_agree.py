@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from osler_lab.evaluate.metrics import calibration, choice, overlap, retrieval, several, words
+from osler_lab.evaluate.metrics import choice, overlap, retrieval
 
 N = 1_000
 EXACT = 1e-9
@@ -143,13 +143,13 @@ def test_agreement_is_scikit_learns() -> None:
         precision, recall, f1, _ = sk.precision_recall_fscore_support(*theirs, zero_division=0)
         right = sk.multilabel_confusion_matrix(*theirs)[:, (0, 1), (0, 1)].sum(axis=1)
         for k in range(side):
-            found = several.agreement(machine[k], person[k])
+            found = choice.agreement(machine[k], person[k])
             assert found.accuracy == pytest.approx(right[k] / n, abs=EXACT)
             assert found.precision == pytest.approx(precision[k], abs=EXACT)
             assert found.recall == pytest.approx(recall[k], abs=EXACT)
             assert found.f1 == pytest.approx(f1[k], abs=EXACT)
             seen += 1
-        assert several.agreement(machine[0], person[0]).accuracy == pytest.approx(
+        assert choice.agreement(machine[0], person[0]).accuracy == pytest.approx(
             sk.accuracy_score(person[0], machine[0]), abs=EXACT
         )
     assert seen >= N
@@ -164,7 +164,7 @@ def test_reliability_bins_are_scikit_learns() -> None:
         rights = [float(rng.random() < 0.5) for _ in range(n)]
         rights[:2] = [0.0, 1.0]
         accuracy, mean = curve(rights, confidence, n_bins=10)
-        bins = calibration.reliability(confidence, rights)
+        bins = choice.reliability(confidence, rights)
         assert [b.accuracy for b in bins] == pytest.approx(list(accuracy), abs=EXACT)
         assert [b.confidence for b in bins] == pytest.approx(list(mean), abs=EXACT)
 
@@ -177,7 +177,7 @@ def test_query_diversity_is_the_mean_of_scikit_learns_cosine_distances() -> None
         vectors = [[rng.gauss(0, 1) for _ in range(4)] for _ in range(n)]
         full = distances(vectors)
         wanted = sum(full[i][j] for i in range(n) for j in range(i)) / (n * (n - 1) / 2)
-        assert several.query_diversity(vectors) == pytest.approx(wanted, abs=EXACT)
+        assert choice.query_diversity(vectors) == pytest.approx(wanted, abs=EXACT)
 
 
 def squad_normal(text: str) -> str:
@@ -204,14 +204,14 @@ def test_exact_match_and_f1_are_squads_on_english() -> None:
                 best = max(best, 2 * p * r / (p + r))
             elif a == b:
                 best = 1.0
-        assert words.exact_match(said, references) == wanted
-        assert words.f1(said, references) == pytest.approx(best, abs=EXACT)
+        assert overlap.exact_match(said, references) == wanted
+        assert overlap.f1(said, references) == pytest.approx(best, abs=EXACT)
 
 
 @pytest.mark.parametrize("text", ["糖尿病患者应每日监测血糖。", "高血压，二级", "是"])
 def test_identical_chinese_texts_score_one(text: str) -> None:
-    assert words.exact_match(text, [text]) == 1
-    assert words.f1(text, [text]) == 1
+    assert overlap.exact_match(text, [text]) == 1
+    assert overlap.f1(text, [text]) == 1
     assert overlap.bleu(text, [text]) == pytest.approx(1, abs=EXACT)
     assert overlap.paper_bleu(text, [text]) == 1
     assert overlap.rouge_l(text, [text]).f1 == 1
@@ -229,9 +229,9 @@ def test_luq_worked_by_hand() -> None:
 
     C(0) = 0.75; C(1) = (0.5 + 1) / 2 = 0.75; U = 1 - 0.75 = 0.25.
     """
-    e = several.Entailment
+    e = choice.Entailment
     scores = [[[None, e(0.6, 0.2)]], [[e(0.3, 0.3), None], [e(0.4, 0.0), None]]]
-    assert several.luq(scores) == pytest.approx(0.25)
+    assert choice.luq(scores) == pytest.approx(0.25)
 
 
 def test_the_leaderboard_average_is_over_types_of_means_over_classes() -> None:
@@ -246,7 +246,7 @@ def test_the_leaderboard_average_is_over_types_of_means_over_classes() -> None:
     [(76.8, 80.0, -4.0), (50.0, 40.0, 25.0)],
 )
 def test_a_drop_is_relative_to_the_base(value: float, base: float, printed: float) -> None:
-    assert 100 * several.relative_drop(value, base) == pytest.approx(printed)
+    assert 100 * choice.relative_drop(value, base) == pytest.approx(printed)
 
 
 def test_mirages_standard_error_by_hand() -> None:

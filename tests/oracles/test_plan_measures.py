@@ -9,7 +9,7 @@ from osler.methods.omni.plan import Query, SourcePlan
 from osler.sources.catalogue import BOOK, GRAPH, WIKI
 from osler.trace import Asked
 from osler.types import Usage
-from osler_lab.evaluate.planning import (
+from osler_lab.studies.plans import (
     StageCost,
     cost_per_stage,
     diversity_by_count,

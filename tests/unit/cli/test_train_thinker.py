@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from osler.build import models
-from osler_lab.build import teaching
+from osler_lab.build import training as teaching
 from osler_lab.testing.scripted import HashingEncoder, KeyedModel
 from osler_lab.train.thinker.quality import FRAMEWORK
 
@@ -42,7 +42,7 @@ def teacher(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
         return {role: models.LoadedModel(one) for role in roles}
 
     monkeypatch.setattr(teaching, "load_roles", cast)
-    for place in ("osler.build.models", "osler_lab.build.teaching"):
+    for place in ("osler.build.models", "osler_lab.build.training"):
         monkeypatch.setattr(f"{place}.load_encoder", lambda _: HashingEncoder())
     return one
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from osler.build.models import LoadedModel
-from osler.cli.pages import doctor_page
+from osler.cli.setup import doctor_page
 from osler.doctor import DoctorReport
 from osler.doctor.abilities import Ability, probe_models
 from osler.doctor.checks import Check
@@ -230,7 +230,7 @@ def page(report: DoctorReport, **how: bool) -> str:
     return out.getvalue()
 
 
-def test_the_page_shows_a_column_for_each_model_and_a_row_for_each_strategy() -> None:
+def test_the_page_shows_a_row_for_each_model_and_for_each_strategy() -> None:
     down = Ability(("reader",), "openai", error="gone")
     found = (replace(FULL, roles=("planner", "judge", "summariser")), down)
     check = Check("model of reader", "fail", "gone", "start it")
@@ -241,11 +241,9 @@ def test_the_page_shows_a_column_for_each_model_and_a_row_for_each_strategy() ->
     for part in (
         "fail  model of reader: gone",
         "planner, judge, summariser",
-        "exact, 5 likeliest",
-        "8,192 tokens",
-        "not told",
+        "exact",
+        "8,192",
         "GBNF",
-        "0.50 s",
         "tc-rag, cppl",
         "refused",
         "the reader cannot be asked",

@@ -17,7 +17,11 @@ from osler.settings import Settings, TcRagSettings
 from osler.settings.layers import load
 from osler.trace import StateValued
 from osler_lab.studies.calibrate import SigmaFit, write_calibration
-from osler_lab.studies.calibrate_sigma import GradedState, fit_guaranteed_sigma, read_graded_states
+from osler_lab.studies.calibrate_sureness import (
+    GradedState,
+    fit_guaranteed_sigma,
+    read_graded_states,
+)
 
 TODAY = date(2026, 11, 22)
 GRADED = [GradedState(0.1 + n / 1000, "sureness", "m", True) for n in range(80)] + [

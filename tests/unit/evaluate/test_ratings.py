@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadRun, MalformedSource
+from osler_lab.evaluate.agreement import require_logged, tabulate_ratings
 from osler_lab.evaluate.metrics.rubric import read_ratings
-from osler_lab.evaluate.ratings import require_logged, tabulate_ratings
 
 HEAD = "strategy,task,id,rater,relevance,completeness,proficiency,interpretability\n"
 ROWS = (

@@ -12,9 +12,10 @@ from osler.types import Question, Usage
 from osler_lab.evaluate import measures
 from osler_lab.evaluate import plan as planning
 from osler_lab.evaluate.compare import compare_logs
+from osler_lab.evaluate.intervals import holm, mcnemar, paired_test, permutation
 from osler_lab.evaluate.log import LogWriter
 from osler_lab.evaluate.measures import BY_NAME, MEASURES, measure_value
-from osler_lab.evaluate.metrics.several import relative_drop
+from osler_lab.evaluate.metrics.choice import relative_drop
 from osler_lab.evaluate.plan import EvaluatedTask, EvaluationPlan
 from osler_lab.evaluate.record import (
     Gold,
@@ -26,7 +27,6 @@ from osler_lab.evaluate.record import (
     Status,
 )
 from osler_lab.evaluate.report import build_report, render_markdown
-from osler_lab.evaluate.statistics import holm, mcnemar, paired_test, permutation
 
 HOSTILE = '<script>alert(1)</script> & "quoted" 糖尿病？'
 

@@ -22,8 +22,7 @@ from osler_lab.evaluate.merge import merge_logs
 from osler_lab.evaluate.plan import EvaluatedTask, EvaluationPlan
 from osler_lab.evaluate.record import Gold, Sample, SampleKey
 from osler_lab.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell, SolvedRun
-from osler_lab.jobs.claims import LEASE, Claims
-from osler_lab.jobs.runner import HOPELESS
+from osler_lab.jobs.runner import HOPELESS, LEASE, Claims
 
 
 def samples(n: int, gold: str = "A") -> list[Sample]:

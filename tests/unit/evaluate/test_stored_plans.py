@@ -19,7 +19,7 @@ from osler.settings import OmniRagSettings, Settings
 from osler.trace import Run
 from osler.types import Hit, Passage, Question
 from osler_lab.studies.evaluation import prepare_strategy
-from osler_lab.studies.stored_plans import PlanOnce, open_shelf, plan_once
+from osler_lab.studies.plans import PlanOnce, open_shelf, plan_once
 from osler_lab.testing.scripted import KeyedModel
 
 FACT = Passage("book:inr#0", "Amiodarone raises the INR.", "book", "INR")

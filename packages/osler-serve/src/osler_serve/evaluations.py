@@ -12,9 +12,9 @@ from osler.errors import BadRun
 from osler.reports import evaluation
 from osler_lab.evaluate.measures import Measure
 from osler_lab.evaluate.plan import PLAN, read_plan
-from osler_lab.evaluate.report import EvaluationReport
-from osler_lab.evaluate.report.tables import (
+from osler_lab.evaluate.report import (
     HEAD,
+    EvaluationReport,
     describe_comparison,
     list_exclusions,
     opponent_facts,

@@ -12,14 +12,20 @@ import pytest
 from osler.errors import BadRun
 from osler.types import Question, Usage
 from osler_lab.evaluate import plan as planning
+from osler_lab.evaluate.intervals import holm, mcnemar
 from osler_lab.evaluate.log import LogWriter
-from osler_lab.evaluate.metrics.words import holds_answer
+from osler_lab.evaluate.metrics.overlap import holds_answer
 from osler_lab.evaluate.plan import EvaluatedTask, EvaluationPlan
 from osler_lab.evaluate.record import Gold, RecordedOutcome, Sample, SampleRecord
 from osler_lab.evaluate.scoreboard import read_scoreboard
-from osler_lab.evaluate.scoreboard.claims import Claim, read_claims, settle_claim
-from osler_lab.evaluate.scoreboard.curves import cost_points, is_on_front, risk_curve
-from osler_lab.evaluate.scoreboard.page import is_ablation, scored_strategies, write_page
+from osler_lab.evaluate.scoreboard.page import (
+    Claim,
+    is_ablation,
+    read_claims,
+    scored_strategies,
+    settle_claim,
+    write_page,
+)
 from osler_lab.evaluate.scoreboard.scores import (
     ScoredAnswer,
     ScoredLog,
@@ -29,8 +35,14 @@ from osler_lab.evaluate.scoreboard.scores import (
     read_scores,
     score_log,
 )
-from osler_lab.evaluate.scoreboard.tables import chooser_of, find_departures, make_tables
-from osler_lab.evaluate.statistics import holm, mcnemar
+from osler_lab.evaluate.scoreboard.tables import (
+    chooser_of,
+    cost_points,
+    find_departures,
+    is_on_front,
+    make_tables,
+    risk_curve,
+)
 
 PUBLISHED = Path(__file__).parents[4]
 SCORES = PUBLISHED / "benchmarks" / "scoreboard"

@@ -10,7 +10,7 @@ _EVAL = {
 _TRAIN = {
     **make_verbs("osler_lab.cli.train", "explore", "judge"),
     **make_verbs("osler_lab.cli.train_make", "make"),
-    **make_verbs("osler_lab.cli.train_thinker", "thinker_data", "evaluate_data"),
+    **make_verbs("osler_lab.cli.train_make", "thinker_data", "evaluate_data"),
     **make_verbs("osler_lab.cli.train_tune", "tune", "export"),
 }
 VERBS = {

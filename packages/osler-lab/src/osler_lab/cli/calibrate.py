@@ -110,10 +110,11 @@ def _calibrate_risk(
     """The fit, and what held for it: of sigma for TC-RAG, else of sureness."""
     from osler.errors import BadConfig
     from osler.settings import TcRagSettings
-    from osler_lab.studies.calibrate_sigma import fit_guaranteed_sigma, read_graded_states
     from osler_lab.studies.calibrate_sureness import (
+        fit_guaranteed_sigma,
         fit_sureness,
         read_graded_answers,
+        read_graded_states,
         read_judged_answers,
     )
 
@@ -140,7 +141,7 @@ def _calibrate_risk(
 
 def _bin_rights(graded: Iterable[tuple[float, bool]]) -> list[dict[str, object]]:
     """The share of right answers by how sure they were."""
-    from osler_lab.evaluate.metrics.calibration import reliability
+    from osler_lab.evaluate.metrics.choice import reliability
 
     sure, right = zip(*graded, strict=True)
     return [asdict(one) for one in reliability(sure, [*map(float, right)])]

@@ -15,7 +15,7 @@ from osler.trace import Event, to_line
 from osler_lab.evaluate.compare import PairedComparison, count_undecided
 from osler_lab.evaluate.datasets import DATA_SETS
 from osler_lab.evaluate.datasets.base import DataSet
-from osler_lab.evaluate.datasets.sample import sample_folder
+from osler_lab.evaluate.datasets.choice import sample_folder
 from osler_lab.evaluate.log import RUNS, TriedSamples, read_records, read_trace
 from osler_lab.evaluate.measures import (
     BY_NAME,
@@ -27,8 +27,8 @@ from osler_lab.evaluate.measures import (
 )
 from osler_lab.evaluate.plan import read_plan
 from osler_lab.evaluate.record import SampleRecord
-from osler_lab.evaluate.report import EvaluationReport
-from osler_lab.evaluate.report.tables import (
+from osler_lab.evaluate.report import (
+    EvaluationReport,
     describe_comparison,
     list_exclusions,
     measure_tables,

@@ -87,8 +87,8 @@ def agree(
     from dataclasses import asdict
 
     if raters:
+        from osler_lab.evaluate.agreement import require_logged, tabulate_ratings
         from osler_lab.evaluate.metrics.rubric import read_ratings
-        from osler_lab.evaluate.ratings import require_logged, tabulate_ratings
 
         read = read_ratings(people)
         if log_dir is not None:

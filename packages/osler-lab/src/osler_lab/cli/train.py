@@ -203,7 +203,7 @@ def explored_summary(stage: JobStage[ExploredCase], encoder: Encoder) -> dict[st
     """Questions, queries a source, their diversity (Eq. 5), and what it cost."""
     from osler.methods.omni.plan import SourcePlan
     from osler.types import Usage
-    from osler_lab.evaluate.planning import (
+    from osler_lab.studies.plans import (
         diversity_by_count,
         diversity_per_plan,
         queries_per_source,

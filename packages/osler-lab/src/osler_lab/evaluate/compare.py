@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 from osler.errors import BadRun
-from osler_lab.evaluate.intervals import Estimate, difference
+from osler_lab.evaluate.intervals import Estimate, difference, holm, paired_test
 from osler_lab.evaluate.log import read_records
 from osler_lab.evaluate.measures import BY_NAME, PRIMARY, measure_value
-from osler_lab.evaluate.statistics import holm, paired_test
 
 
 @dataclass(frozen=True, slots=True)

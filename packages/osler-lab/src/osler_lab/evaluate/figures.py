@@ -12,7 +12,7 @@ from typing import Any
 
 from osler.errors import BadConfig, OslerError, require_extra
 from osler_lab.evaluate.intervals import Estimate
-from osler_lab.evaluate.scoreboard.curves import FrontPoint, RiskCurve, is_on_front
+from osler_lab.evaluate.scoreboard.tables import FrontPoint, RiskCurve, is_on_front
 from osler_lab.evaluate.sigma import METRICS, SigmaPoint
 
 _Row = tuple[str, Callable[[SigmaPoint], Estimate | None]]

@@ -28,7 +28,7 @@ from osler.types import Usage
 from osler_lab.evaluate.judges import Judge, process_of_events
 from osler_lab.evaluate.log import read_records, read_trace
 from osler_lab.evaluate.measures import answer_text
-from osler_lab.evaluate.metrics.several import Entailment, luq
+from osler_lab.evaluate.metrics.choice import Entailment, luq
 from osler_lab.evaluate.plan import read_plan
 from osler_lab.evaluate.record import SampleKey, SampleRecord
 from osler_lab.jobs.journal import LineFormat, append_line, writer_name

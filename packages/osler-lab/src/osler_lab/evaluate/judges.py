@@ -1,7 +1,8 @@
 """Model judges for what no formula decides: rubric marks, correctness, entailment.
 
-Each judgement is asked greedily, held to its form where the model takes a grammar, and paid for by
-the run that it is given. A judgement that cannot be read is `None`, never a guess.
+Each judgement is asked greedily, since it must repeat, held to its form where the model takes a
+grammar, and paid for by the run that it is given. What cannot be read is asked
+for once more; what could not be read twice is `None` and noted in the run, never guessed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TypeVar
 
 from osler.errors import MalformedOutput
 from osler.llm.core.ask import Speaker, score_all
-from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message
+from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, Node, alt, seq
 from osler.llm.reading.verdicts import (
     after_reasoning,
@@ -23,13 +24,45 @@ from osler.llm.reading.verdicts import (
     verdict_grammar,
 )
 from osler.prompts import RenderedPrompt, render_prompt, render_question_prompt
-from osler.trace import Event, FormSolved, FormsPlanned, Run
+from osler.trace import Event, FormSolved, FormsPlanned, Noted, Run
 from osler.types import Language, Question
-from osler_lab.evaluate.judging import ask_judge, judge_sampling
+from osler_lab.evaluate.metrics.choice import Entailment
 from osler_lab.evaluate.metrics.rubric import DIMENSIONS
-from osler_lab.evaluate.metrics.several import Entailment
 
 T = TypeVar("T")
+
+TOKENS = 1_000
+"""Tokens of a judgement with its reasons; what the model thinks before it has its own allowance."""
+UNREAD = "a verdict could not be read: "
+"""What the note of such a one begins with."""
+
+
+def judge_sampling(tokens: int = TOKENS, *, seed: int = 0) -> Sampling:
+    """The sampling of every judge; `tokens` where the settings allow for more."""
+    return Sampling(0.0, max(tokens, TOKENS), seed=seed, top=0)
+
+
+async def ask_judge(
+    judge: Speaker,
+    prompt: RenderedPrompt,
+    parse: Callable[[Completion], T],
+    run: Run,
+    *,
+    grammar: Grammar | None = None,
+) -> T | None:
+    """The judgement; `None` where it could not be read twice, which is noted with the reply."""
+    try:
+        return await judge.ask(prompt, parse, run, grammar=grammar, repairs=1)
+    except MalformedOutput as error:
+        run.emit(Noted(f"{UNREAD}{error.message}"))
+        return None
+
+
+def unread_verdicts(run: Run) -> tuple[str, ...]:
+    """The verdicts of a run that could not be read: what was expected, and the reply."""
+    notes = (event.text for event in run.events if isinstance(event, Noted))
+    return tuple(note.removeprefix(UNREAD) for note in notes if note.startswith(UNREAD))
+
 
 REASONING = 400
 """Characters that a judge may reason, under a grammar."""

@@ -12,7 +12,7 @@ from functools import partial
 
 from osler.errors import BadRun
 from osler.types import Grounding, Halt
-from osler_lab.evaluate.metrics import choice, overlap, retrieval, words
+from osler_lab.evaluate.metrics import choice, overlap, retrieval
 from osler_lab.evaluate.record import KINDS, Kind, SampleRecord
 from osler_lab.evaluate.searches import RecordedDocument
 
@@ -88,7 +88,7 @@ def _holds_gold(record: SampleRecord) -> float | None:
     """Whether the answer holds a gold answer: each part of "A; B" in words, a number to 0.6 %."""
     golds = record.sample.gold.texts
     said = answer_text(record)
-    return float(any(words.holds_answer(said, gold) for gold in golds)) if golds else None
+    return float(any(overlap.holds_answer(said, gold) for gold in golds)) if golds else None
 
 
 def _field_equals(field: str, wanted: str) -> Callable[[SampleRecord], float]:
@@ -193,9 +193,9 @@ _cost = partial(Measure, percent=False)
 MEASURES: tuple[Measure, ...] = (
     _scored("accuracy", "accuracy (exact set of options)", _score_accuracy, _CHOICES),
     Measure("unparsed", "no option could be read (counted as wrong)", _count_unparsed, _CHOICES),
-    _scored("em", "exact match", _short_answer_score(words.exact_match), _SHORT),
+    _scored("em", "exact match", _short_answer_score(overlap.exact_match), _SHORT),
     _scored("held", "the answer holds the gold", _holds_gold, _SHORT),
-    _scored("f1", "F1 of tokens", _short_answer_score(words.f1), _SHORT),
+    _scored("f1", "F1 of tokens", _short_answer_score(overlap.f1), _SHORT),
     _scored(
         "rouge_l", "ROUGE-L F1", _short_answer_score(lambda a, g: overlap.rouge_l(a, g).f1), _LONG
     ),

@@ -11,7 +11,7 @@ from osler.errors import BadConfig
 from osler.text import suggest_word
 from osler.trace import Budget, Solver
 from osler_lab.evaluate.datasets import load_dataset
-from osler_lab.evaluate.datasets.sample import sample_folder
+from osler_lab.evaluate.datasets.choice import sample_folder
 from osler_lab.evaluate.intervals import Estimate, estimate_mean
 from osler_lab.evaluate.log import read_records
 from osler_lab.evaluate.measures import BY_NAME, PRIMARY, Measure, measure_value

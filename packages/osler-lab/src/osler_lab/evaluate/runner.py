@@ -21,9 +21,8 @@ from osler.types import Question, Solution
 from osler_lab.evaluate.log import LogWriter, TriedSamples
 from osler_lab.evaluate.record import RecordedOutcome, Sample, SampleKey, SampleRecord, outcome_of
 from osler_lab.evaluate.searches import note_searches
-from osler_lab.jobs.claims import Claims
 from osler_lab.jobs.journal import failure_reason
-from osler_lab.jobs.runner import Batch, JobRunner, Progress, make_batches
+from osler_lab.jobs.runner import Batch, Claims, JobRunner, Progress, make_batches
 
 BATCH = 16
 """Samples that are claimed at once."""

@@ -33,8 +33,7 @@ from osler.settings import KagThinkerSettings, LoadedSettings, Settings, TcRagSe
 from osler.settings.edit import write_keys
 from osler.trace import Run
 from osler.types import Language, Question
-from osler_lab.studies.calibrate_sigma import GuaranteedSigma
-from osler_lab.studies.calibrate_sureness import SurenessFit
+from osler_lab.studies.calibrate_sureness import GuaranteedSigma, SurenessFit
 
 PACKAGED = "packaged calibration questions"
 # Settings of [strategy] that go before a calibration.

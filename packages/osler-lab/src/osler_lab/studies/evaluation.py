@@ -38,7 +38,7 @@ from osler_lab.evaluate.runner import (
 from osler_lab.evaluate.searches import WatchedRetriever
 from osler_lab.evaluate.trained_on import count_seen, list_beside, read_trained_on, unseen_samples
 from osler_lab.jobs.runner import Progress
-from osler_lab.studies.stored_plans import plan_once
+from osler_lab.studies.plans import plan_once
 from osler_lab.studies.tasks import kind_of, read_task, require_files
 
 # Keeps a finished run with its tape; returns its name below `runs/` of the log folder.

@@ -9,8 +9,8 @@ from pathlib import Path
 from osler.errors import BadConfig
 from osler_lab.evaluate.datasets import data_set
 from osler_lab.evaluate.datasets.base import DataSet, LoadedDataset
+from osler_lab.evaluate.datasets.choice import sample_folder
 from osler_lab.evaluate.datasets.hub import PREFIX, hub_file, parse_hub
-from osler_lab.evaluate.datasets.sample import sample_folder
 from osler_lab.evaluate.datasets.splits import parse_split, require_trainable, take_split
 from osler_lab.evaluate.record import Kind
 

@@ -70,7 +70,7 @@ def _print_addresses(here: CliSession, host: str, port: int) -> None:
 def report_page(log: Path) -> str:
     """The report of a recorded run; the server has it told, since pages are the terminal's."""
     from osler.cli.page import render_page
-    from osler.cli.runs import read_report
+    from osler.cli.traces import read_report
 
     return render_page(read_report(log))
 

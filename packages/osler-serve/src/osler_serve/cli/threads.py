@@ -151,7 +151,7 @@ async def _show_changes(here: JsonSession, settings: Settings, threads: list[Thr
 
 def _exported_turns(settings: Settings, thread: Thread) -> list[ExportedAnswer]:
     from osler.answer.export import ExportedAnswer
-    from osler.cli.runs import find_run, read_report
+    from osler.cli.traces import find_run, read_report
 
     turns = []
     for turn in thread.turns:

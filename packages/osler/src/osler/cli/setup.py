@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +15,15 @@ from osler.cli.progress import show_progress
 from osler.cli.session import ABSTAINED, CliSession, write_json
 
 if TYPE_CHECKING:
-    pass
+    from rich.console import Group
+
+    from osler.doctor import DoctorReport
+
+_STATUSES = {
+    "full": "work as in their papers",
+    "degraded": "work with less than their papers have",
+    "refused": "cannot run with these models",
+}
 
 
 def init(
@@ -75,7 +84,6 @@ def doctor(
 
         probe_configured(here, settings, write=write)
         return
-    from osler.cli.pages import doctor_page
     from osler.doctor import run_doctor
 
     report = run_doctor(settings)
@@ -83,6 +91,35 @@ def doctor(
     here.show_result(page, {"ok": report.ok, **asdict(report)})
     if not report.ok:
         raise typer.Exit(ABSTAINED)
+
+
+def doctor_page(report: DoctorReport, *, short: bool = False, everything: bool = False) -> Group:
+    """What is wrong and its fix; then a line on the rest, or with `everything` all of it.
+
+    `short`: only what is wrong.
+    """
+    from rich.console import Group, RenderableType
+
+    from osler.cli.tables import checks_page, document_page, plain_text
+
+    wrong = [check for check in report.checks if check.status != "pass"]
+    wrong.sort(key=lambda check: check.status != "fail")
+    parts: list[RenderableType] = [checks_page(wrong)] if wrong else []
+    if everything:
+        parts.append(checks_page([check for check in report.checks if check.status == "pass"]))
+        found = asdict(report)
+        parts.append(document_page({name: found[name] for name in ("models", "strategies")}))
+    elif not short:
+        parts.append(plain_text(_rest_line(report, len(wrong))))
+    return Group(*parts)
+
+
+def _rest_line(report: DoctorReport, wrong: int) -> str:
+    right = f"{len(report.checks) - wrong} of {len(report.checks)} checks are right"
+    counts = Counter[str](verdict.status for verdict in report.strategies)
+    able = [f"{counts[status]} {words}" for status, words in _STATUSES.items() if counts[status]]
+    told = f"; strategies: {', '.join(able)}" if able else ""
+    return f"{right}{told} (osler doctor --all)"
 
 
 def config(

@@ -3,13 +3,10 @@
 | Module | Has |
 |---|---|
 | `base` | rows with their place, counts of rejected rows, readers of JSON and CSV |
-| `choice` | MedQA, MedMCQA, MMLU's medical subjects, PubMedQA |
-| `bioasq` | BioASQ's four types of question |
+| `choice` | MedQA, MedMCQA, MMLU's medical subjects, PubMedQA; the questions that come with Osler |
 | `chinese` | CMB-Exam, MMCU-Medical, CMB-Clin |
-| `longform` | LiveQA, MedicationQA, ExpertQA, Omni-RAG's own files |
-| `clinical` | DDXPlus, MedS-Bench, MIMIC-IV-ED |
-| `sample` | the questions that come with Osler |
-| `opendomain` | the open-domain and multi-hop sets of KAG-Thinker §4.1 |
+| `longform` | LiveQA, MedicationQA, ExpertQA, Omni-RAG's own files; KAG-Thinker's open sets |
+| `clinical` | DDXPlus, MedS-Bench, MIMIC-IV-ED; BioASQ's four types of question |
 | `splits` | which part may be trained on; parts of sets that their publishers have not split |
 | `hub` | files from the hub, by pinned revision and checked sum |
 
@@ -25,20 +22,12 @@ from typing import Any
 
 from osler.errors import BadConfig
 from osler.text import load_plugins, read_packaged_table, suggest_word
-from osler_lab.evaluate.datasets import (
-    bioasq,
-    chinese,
-    choice,
-    clinical,
-    longform,
-    opendomain,
-    sample,
-)
+from osler_lab.evaluate.datasets import chinese, choice, clinical, longform
 from osler_lab.evaluate.datasets.base import DataSet, LoadedDataset
 
 _READERS = {
     name: reader
-    for module in (choice, bioasq, chinese, longform, clinical, opendomain, sample)
+    for module in (choice, chinese, longform, clinical)
     for name, reader in module.READERS.items()
 }
 

@@ -1,17 +1,20 @@
-"""Multiple choice in tables and JSON: MedQA, MedMCQA, MMLU's medical subjects, PubMedQA."""
+"""Multiple choice: MedQA, MedMCQA, MMLU's medical subjects, PubMedQA; and Osler's own questions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 
 from osler.errors import MalformedSource
 from osler.text import language_of
-from osler.types import LETTERS, Question
+from osler.types import LETTERS, Language, Question
 from osler_lab.evaluate.datasets.base import (
     DatasetReader,
     DatasetRow,
+    Rows,
     UnusableRow,
+    chain_files,
     csv_records,
     hash_id,
     json_records,
@@ -21,7 +24,7 @@ from osler_lab.evaluate.datasets.base import (
     read_json,
     read_text,
 )
-from osler_lab.evaluate.record import Gold, Sample
+from osler_lab.evaluate.record import Gold, Kind, Sample
 
 YES_NO_MAYBE = ("yes", "no", "maybe")
 
@@ -131,9 +134,43 @@ def _mapping_of(row: DatasetRow, key: str) -> Mapping[str, object]:
     return value
 
 
+def sample_folder() -> Path:
+    """Where the packaged questions lie."""
+    return Path(str(files("osler.sample")))
+
+
+def _rows_of(*kinds: str) -> Rows:
+    def read(path: Path) -> Iterator[DatasetRow]:
+        return (row for row in json_records(path) if row.data.get("kind") in kinds)
+
+    return chain_files(read)
+
+
+def packaged_sample(row: DatasetRow, task: str) -> Sample:
+    """Makes a sample: a choice where there are options; its gold documents are passages."""
+    kind, answer = row.text_of("kind"), row.text_of("answer")
+    offered = row.data.get("options") or {}
+    if not isinstance(offered, dict):
+        raise UnusableRow("options are not an object")
+    options = options_by_letter(offered)
+    language: Language = "zh" if row.text_of("language") == "zh" else "en"
+    question = Question(row.text_of("id"), row.text_of("question"), options, language)
+    gold = row.data.get("gold") or ()
+    support = tuple(dict.fromkeys(one["passage"] for one in gold if one.get("passage")))
+    tags = (("type", kind),)
+    if options:
+        return Sample(task, "choice", question, Gold((answer,), (), support), tags)
+    how: Kind = "long" if kind == "open" else "short"
+    return Sample(task, how, question, Gold((), (answer,), support), tags)
+
+
 READERS: dict[str, DatasetReader] = {
     "medqa": DatasetReader(medqa_rows, medqa_sample),
     "medmcqa": DatasetReader(json_rows, medmcqa_sample),
     "mmlu": DatasetReader(mmlu_rows, mmlu_sample),
     "pubmedqa": DatasetReader(pubmedqa_rows, pubmedqa_sample),
+    "sample-choice": DatasetReader(_rows_of("choice", "yesno"), packaged_sample),
+    "sample-open": DatasetReader(_rows_of("open"), packaged_sample),
+    "sample-formula": DatasetReader(_rows_of("formula"), packaged_sample),
+    "sample-steps": DatasetReader(_rows_of("steps"), packaged_sample),
 }

@@ -8,7 +8,7 @@ from math import log2
 from typing import Literal
 from urllib.parse import urlsplit
 
-from osler_lab.evaluate.metrics.words import normalise_answer
+from osler_lab.evaluate.metrics.overlap import normalise_answer
 
 
 def recall_at(ranked: Sequence[str], relevant: Collection[str], k: int) -> float:

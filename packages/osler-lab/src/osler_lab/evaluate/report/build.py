@@ -23,8 +23,7 @@ from osler_lab.evaluate.measures import (
     chosen_letters,
     measure_value,
 )
-from osler_lab.evaluate.metrics.calibration import calibration_error
-from osler_lab.evaluate.metrics.choice import leaderboard, standard_error
+from osler_lab.evaluate.metrics.choice import calibration_error, leaderboard, standard_error
 from osler_lab.evaluate.plan import EvaluationPlan, read_plan
 from osler_lab.evaluate.record import SampleRecord
 from osler_lab.evaluate.report.opponents import GoldTally, SimpleOpponent

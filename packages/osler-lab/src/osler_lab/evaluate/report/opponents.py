@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from osler_lab.evaluate.intervals import Estimate, estimate_mean
-from osler_lab.evaluate.metrics import words
+from osler_lab.evaluate.metrics import overlap
 from osler_lab.evaluate.record import Gold, Kind, Sample
 
 MAJORITY, CHANCE = "majority answer", "chance"
@@ -66,9 +66,9 @@ class GoldTally:
         known = [gold.texts for gold in self.golds.values() if gold.texts]
         if not known:
             return {}
-        said = most_common([t for texts in known for t in {*map(words.normalise_answer, texts)}])
+        said = most_common([t for texts in known for t in {*map(overlap.normalise_answer, texts)}])
         scores: dict[str, Callable[[str, Sequence[str]], float]]
-        scores = {"em": words.exact_match, "f1": words.f1}
+        scores = {"em": overlap.exact_match, "f1": overlap.f1}
         return {
             name: (
                 SimpleOpponent(

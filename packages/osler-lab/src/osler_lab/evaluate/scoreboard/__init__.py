@@ -3,10 +3,8 @@
 | Module | Has |
 |---|---|
 | `scores` | a line for each answer (score, cost, who decided), from a log folder or a file |
-| `tables` | rows with intervals, paired tests and costs; what may not stand in one table |
-| `curves` | risk over coverage and the cost-quality front, as numbers |
-| `claims` | what the papers claim, and what was shown of it here |
-| `page` | the page of all of it, and its CSV |
+| `tables` | rows with intervals, tests, costs, risk over coverage; what may not stand together |
+| `page` | the page of all of it, its CSV, and what was shown of the papers' claims |
 
 A log folder holds questions and answers, which may be under a licence that forbids to publish
 them; the file of scores holds hashes and numbers, so that everybody can make the page again.

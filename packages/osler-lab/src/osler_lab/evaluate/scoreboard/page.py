@@ -5,24 +5,112 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal, get_args
+
+from pydantic import TypeAdapter
 
 from osler.errors import BadRun, translate_os_errors
-from osler.text import markdown_table, read_packaged
+from osler.text import markdown_table, read_packaged, read_packaged_table
 from osler_lab.evaluate.figures import draw_front, draw_risks
-from osler_lab.evaluate.intervals import Estimate
-from osler_lab.evaluate.scoreboard.claims import Claim, count_statuses, read_claims, settle_claim
-from osler_lab.evaluate.scoreboard.curves import (
+from osler_lab.evaluate.intervals import Estimate, difference, proportion
+from osler_lab.evaluate.scoreboard.scores import ScoredAnswer, ScoredLog, format_cell, of_task
+from osler_lab.evaluate.scoreboard.tables import (
+    METHOD,
     NOTICED,
     FrontPoint,
+    ScoreRow,
+    ScoreTable,
     cost_points,
     is_on_front,
+    make_tables,
+    require_same_conditions,
     risk_curve,
 )
-from osler_lab.evaluate.scoreboard.scores import ScoredAnswer, ScoredLog, format_cell
-from osler_lab.evaluate.scoreboard.tables import METHOD, ScoreRow, ScoreTable, make_tables
+
+Status = Literal["shown", "refuted here", "cannot be shown with these models"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim of a paper beside what was measured here."""
+
+    paper: Literal["TC-RAG", "KAG-Thinker", "Omni-RAG"]
+    place: str
+    claim: str
+    theirs: str
+    """The paper's figure."""
+    status: Status
+    measured: str
+    """What was measured here, on how many questions."""
+    why: str
+    """One sentence: why it has this status."""
+    source: str
+    """Where the figure stands: a heading of the evaluation log, or "this page"."""
+    effect: tuple[float, float, float] | None = None
+    """Our figure with its 95 % interval; `None` if absent."""
+    no_effect: float = 0.0
+    """What `effect` would be without any effect."""
+    compared: tuple[str, str, str] | None = None
+    """Data set and two strategies: status and figure follow from their scores, second less first;
+    the status that is written stands where the scores lack them."""
+
+    def __post_init__(self) -> None:
+        """Raises `ValueError` for a claim that is shown without an interval that says so."""
+        if self.status != "shown":
+            return
+        if self.effect is None:
+            raise ValueError(f"{self.place}: shown, and no effect with an interval")
+        _, low, high = self.effect
+        if low <= self.no_effect <= high:
+            raise ValueError(f"{self.place}: the interval [{low}, {high}] holds no effect")
+
+    @property
+    def ours(self) -> str:
+        """Our figure as a table shows it."""
+        if self.effect is None:
+            return "–"
+        value, low, high = self.effect
+        return f"{value:.3g} [{low:.3g}, {high:.3g}]"
+
+
+def read_claims() -> Sequence[Claim]:
+    """The packaged claims, in the order of the papers."""
+    rows = read_packaged_table(__package__, "claims.toml")["claim"]
+    return TypeAdapter(tuple[Claim, ...]).validate_python(rows)
+
+
+def settle_claim(claim: Claim, log: ScoredLog) -> Claim:
+    """The claim as the scores have it; as it is where it rests on the evaluation log alone."""
+    if claim.compared is None:
+        return claim
+    task, first, second = claim.compared
+    found = of_task(log.scores, task, (first, second))
+    if len(found) < 2:
+        return replace(claim, measured=f"{second} less {first} on {task}: not in these scores")
+    require_same_conditions(log, task, found)
+    ids = sorted(found[first])
+    gain = difference([found[first][i].right for i in ids], [found[second][i].right for i in ids])
+    if gain.value == 1:  # a bootstrap of ones has no width
+        gain = proportion(gain.n, gain.n)
+    status: Status = "cannot be shown with these models"
+    if gain.low > 0 or gain.high < 0:
+        status = "shown" if gain.low > 0 else "refuted here"
+    return replace(
+        claim,
+        status=status,
+        measured=f"share right on {task}, {second} less {first}, n = {gain.n}, paired",
+        effect=(gain.value, gain.low, gain.high),
+    )
+
+
+def count_statuses(claims: Sequence[Claim]) -> dict[Status, int]:
+    """How many claims have each status."""
+    return {status: sum(one.status == status for one in claims) for status in STATUSES}
+
 
 _VERDICTS = {"better": " **+**", "worse": " **−**", "": ""}
 

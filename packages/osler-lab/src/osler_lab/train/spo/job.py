@@ -3,7 +3,7 @@
     explored.json, explored-WRITER.jsonl      how it was explored, and a line a case
     judged.NAME.json, judged.NAME-WRITER.jsonl    the same of each judge
     failed-STAGE-WRITER.jsonl   cases that failed, with the reason; they are tried again next time
-    claims/                 who works on which batch, until when (`osler_lab.jobs.claims`)
+    claims/                 who works on which batch, until when (`osler_lab.jobs.runner`)
 
 Only its writer appends to a file. A line counts once its line break is there, so a process that is
 killed loses what it was at and nothing else. A case that two writers did counts once: the first by
@@ -24,7 +24,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from osler.errors import BadRun
 from osler.methods.omni.planners import SourceDescription
 from osler.text import make_slug
-from osler_lab.jobs.claims import Claims
 from osler_lab.jobs.journal import (
     MEND,
     LineFormat,
@@ -37,7 +36,7 @@ from osler_lab.jobs.journal import (
     require_agreement,
     writer_name,
 )
-from osler_lab.jobs.runner import JobRunner, Progress, make_batches
+from osler_lab.jobs.runner import Claims, JobRunner, Progress, make_batches
 from osler_lab.train.spo.explore import Exploration, ExploredCase, TrainingCase
 from osler_lab.train.spo.judge import JudgedCase, JudgingSignal, judge_case
 

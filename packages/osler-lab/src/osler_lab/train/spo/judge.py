@@ -34,8 +34,8 @@ from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.trace import Run
 from osler.types import Usage
 from osler_lab.evaluate.datasets.base import csv_records, required_cells, yes_or_no
-from osler_lab.evaluate.judging import ask_judge, unread_verdicts
-from osler_lab.evaluate.metrics.several import Agreement, agreement
+from osler_lab.evaluate.judges import ask_judge, unread_verdicts
+from osler_lab.evaluate.metrics.choice import Agreement, agreement
 from osler_lab.train.spo.explore import ExploredCase, SearchedQuery, TrainingCase
 
 Unit = Literal["set", "list"]

@@ -37,7 +37,7 @@ from osler.trace import Run
 from osler.types import Language
 from osler_lab.evaluate.judges import Judge
 from osler_lab.evaluate.metrics.choice import chosen_letters, is_exact_choice
-from osler_lab.evaluate.metrics.words import exact_match, f1
+from osler_lab.evaluate.metrics.overlap import exact_match, f1
 from osler_lab.evaluate.record import Sample
 from osler_lab.train.thinker.trajectory import SolvedStep, Trajectory
 

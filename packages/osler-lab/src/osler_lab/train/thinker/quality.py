@@ -23,7 +23,7 @@ from osler.prompts import render_prompt
 from osler.text import language_of, read_packaged_table
 from osler.trace import Run
 from osler.types import Language, Usage
-from osler_lab.evaluate.judging import ask_judge, judge_sampling
+from osler_lab.evaluate.judges import ask_judge, judge_sampling
 from osler_lab.jobs.journal import LineFormat, append_line
 from osler_lab.jobs.runner import Progress
 

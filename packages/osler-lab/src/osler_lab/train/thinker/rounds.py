@@ -1,7 +1,7 @@
 """Rounds of teaching and filtering (App. 9): what is dropped is tried again, otherwise seeded.
 
     tries-WRITER.jsonl   one line a try: what was taught, kept or dropped, by whom
-    claims/              who works on which batch (`osler_lab.jobs.claims`)
+    claims/              who works on which batch (`osler_lab.jobs.runner`)
 
 Only its writer appends to a file, and a line counts once its line break is there: what is killed
 loses the try that it was in. The paper trains a model on what was kept and infers anew with it.
@@ -26,7 +26,6 @@ from osler.trace import BudgetExceeded, Run
 from osler.types import Usage
 from osler_lab.evaluate.judges import Judge
 from osler_lab.evaluate.record import Sample
-from osler_lab.jobs.claims import Claims
 from osler_lab.jobs.journal import (
     MEND,
     LineFormat,
@@ -36,7 +35,7 @@ from osler_lab.jobs.journal import (
     read_lines,
     writer_name,
 )
-from osler_lab.jobs.runner import JobRunner, Progress, make_batches
+from osler_lab.jobs.runner import Claims, JobRunner, Progress, make_batches
 from osler_lab.train.thinker.dialogue import (
     FilterBounds,
     Stage,

@@ -22,7 +22,7 @@ from osler.methods.kag.variables import REFERENCE, find_dependencies
 from osler.retrieve.words import content_terms
 from osler.text import is_cjk, split_sentences
 from osler.trace import Run
-from osler_lab.evaluate.metrics.words import exact_match, f1
+from osler_lab.evaluate.metrics.overlap import exact_match, f1
 from osler_lab.train.thinker.quality import FRAMEWORK, Inspection, QualityItem, Verdict
 
 THINK = re.compile(r"<think>(.*?)</think>", re.DOTALL)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from osler.errors import BadRun
 from osler_lab.evaluate.agreement import weighted_kappa
-from osler_lab.evaluate.metrics.several import Agreement, agreement
+from osler_lab.evaluate.metrics.choice import Agreement, agreement
 from osler_lab.train.thinker.quality import DIMENSIONS, Inspection, QualityItem
 
 ALL = "all"
