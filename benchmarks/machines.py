@@ -2,14 +2,13 @@
 
     python benchmarks/machines.py --work FOLDER [--kb HOME] [--questions N] [--guided N]
 
-`rag` searches once and quotes; `lean` is tc-rag with moves = lean and metric = sureness, which asks
-no language model; `guided` is tc-rag as the packaged model runs it (cppl), on the first N questions
-of the shuffled order. Questions: those of `machines_split.json`, on which nothing was tuned
-(hashes; of the experts' test part, over all passages of MedQuAD, BioASQ and PubMedQA), and of 2Wiki
-over its corpus. Gold is cited when an evidence of the answer lies in a gold document; "share" is
-that of the gold documents that are cited, of which questions of several steps need more than one.
-Differences are paired, with a bootstrap. One line a question in FOLDER/machines.jsonl; a stopped
-run goes on."""
+`rag` searches once and quotes; `guided` is tc-rag as the packaged model runs it (cppl), on the
+first N questions of the shuffled order. Questions: those of `machines_split.json`, on which nothing
+was tuned (hashes; of the experts' test part, over all passages of MedQuAD, BioASQ and PubMedQA),
+and of 2Wiki over its corpus. Gold is cited when an evidence of the answer lies in a gold document;
+"share" is that of the gold documents that are cited, of which questions of several steps need more
+than one. Differences are paired, with a bootstrap. One line a question in
+FOLDER/machines.jsonl; a stopped run goes on."""
 
 from __future__ import annotations
 
@@ -48,7 +47,6 @@ from osler_lab.evaluate.intervals import mean, proportion
 
 STRATEGIES: dict[str, dict[str, Any]] = {
     "rag": {"kind": "rag"},
-    "lean": {"kind": "tc-rag", "moves": "lean", "metric": "sureness"},
     "guided": {"kind": "tc-rag"},
 }
 SPLIT = Path(__file__).with_name("machines_split.json")
@@ -134,12 +132,10 @@ def print_table(results: Sequence[Result]) -> None:
         costs = ("calls", "searches", "seconds")
         cells += [f"{mean([float(one[key]) for one in own]).value:.2f}" for key in costs]
         print(f"{name:10}" + "".join(f"{cell:>24}" for cell in cells))
-    for one, other in (("lean", "rag"), ("guided", "rag"), ("lean", "guided")):
-        pairs = [result for result in results if one in result and other in result]
-        if pairs:
-            for key in ("gold", "share"):
-                gain = mean([float(r[one][key]) - float(r[other][key]) for r in pairs])
-                print(f"{one} - {other}, {key}: {gain}, n {len(pairs)}")
+    if pairs := [result for result in results if "guided" in result]:
+        for key in ("gold", "share"):
+            gain = mean([float(r["guided"][key]) - float(r["rag"][key]) for r in pairs])
+            print(f"guided - rag, {key}: {gain}, n {len(pairs)}")
 
 
 def main() -> None:

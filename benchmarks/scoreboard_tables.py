@@ -43,14 +43,14 @@ def label_figures(rows: list[Row]) -> Made:
 
 
 def hop_figures(rows: list[Row]) -> Made:
-    """Gold cited by TC-RAG's lean moves, beside one retrieval, on the same questions."""
+    """Gold cited by TC-RAG's guided moves, beside one retrieval, on the same questions."""
     source = "TC-RAG's machine without a model, beside one retrieval"
     for of in dict.fromkeys(one["set"] for one in rows):
-        own = [one for one in rows if one["set"] == of]
-        for key, row in (("rag", "rag"), ("lean", "tc-rag, lean")):
+        own = [one for one in rows if one["set"] == of and "guided" in one]
+        for key, row in (("rag", "rag"), ("guided", "tc-rag, guided")):
             for measure, title in (("gold", "gold cited"), ("share", "share of gold cited")):
                 values = [one[key][measure] for one in own]
-                opponent = "rag" if key == "lean" else ""
+                opponent = "rag" if key == "guided" else ""
                 yield figure("open", of, row, title, values, opponent, source)
 
 

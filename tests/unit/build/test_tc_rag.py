@@ -10,11 +10,10 @@ from osler.build import Parts
 from osler.build.composers import note_roles
 from osler.build.models import LoadedModel
 from osler.build.tc_rag import build_machine
-from osler.errors import BadConfig, CapabilityMissing
+from osler.errors import CapabilityMissing
 from osler.llm.core.base import LanguageModel
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Metric, make_monitor
-from osler.methods.tcrag.moves import LeanMoves
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Settings, TcRagSettings
 from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
@@ -77,13 +76,6 @@ def test_what_is_answered_from_and_how_tools_are_told_is_a_setting() -> None:
 @pytest.mark.parametrize(("moves", "chars"), [("any", 600), ("guided", 160)])
 def test_the_text_of_a_guided_action_is_short(moves: str, chars: int) -> None:
     assert built(settings(moves=moves)).longest == chars
-
-
-def test_lean_moves_need_a_reader_that_is_quoted() -> None:
-    lean = built(settings(writes="no", moves="lean", metric="sureness"))
-    assert (type(lean.moves), lean.monitor.metric, lean.sigma) == (LeanMoves, "sureness", 0.5)
-    with pytest.raises(BadConfig, match="lean moves"):
-        built(settings(writes="yes", moves="lean"))
 
 
 def test_roles_whose_model_may_not_word_medicine_write_notes() -> None:

@@ -1,4 +1,4 @@
-"""What lean moves were fitted on is not what they are measured on."""
+"""What TC-RAG's threshold of noise was fitted on is not what it is measured on."""
 
 from __future__ import annotations
 

@@ -8,15 +8,16 @@ import pytest
 
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import Message
-from osler.methods.tcrag.monitor import Cppl, Draft, Uct
+from osler.methods.tcrag.monitor import Cppl, Draft, SurenessMonitor, Uct
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
 from osler.trace import Asked, Run
-from osler.types import Question
+from osler.types import Answer, Question, Sureness
 from osler_lab.testing.scripted import ScriptedModel, tokens_of
 
 QUESTION = Question("q", "What does amiodarone do to warfarin?")
 TEXT = "It slows the clearance of warfarin."
 CONTEXT = (Message("user", QUESTION.text),)
+SURE = Answer(sureness=Sureness(0.9, "test@0"))
 
 
 def memory() -> MemoryStack:
@@ -53,3 +54,12 @@ async def test_text_that_was_not_generated_is_scored_in_its_conversation() -> No
 async def test_without_tokens_and_a_second_reading_there_is_no_value() -> None:
     with pytest.raises(CapabilityMissing, match="uct needs"):
         await Uct(object()).state_value(Draft(TEXT), memory(), Run())
+
+
+@pytest.mark.parametrize(("answer", "value"), [(None, 1.0), (Answer(), 1.0), (SURE, 0.1)])
+async def test_sureness_is_how_likely_the_evidence_does_not_answer(
+    answer: Answer | None, value: float
+) -> None:
+    """A text that no expert judges is not sure at all."""
+    draft = Draft(TEXT, answer=answer)
+    assert await SurenessMonitor().state_value(draft, memory(), Run()) == pytest.approx(value)

@@ -1,4 +1,4 @@
-"""Which observations are noise, and what is asked next."""
+"""Which observations are noise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from osler.answer.gate import EvidenceGate, WeighedEvidence
-from osler.methods.tcrag.moves import ObservationJudge, next_query
+from osler.methods.tcrag.moves import ObservationJudge
 from osler.types import Hit, Passage, Question, Sureness
 
 QUESTION = Question("q", "What does amiodarone do to warfarin?")
@@ -46,15 +46,12 @@ def hits(*passages: Passage) -> list[Hit]:
     return [Hit(passage, 1.0, n, "", passage.source) for n, passage in enumerate(passages, 1)]
 
 
-@pytest.mark.parametrize(
-    ("sure", "bearing"), [(0.5, "sure"), (0.49, "unsure"), (0.1, "unsure"), (0.09, "noise")]
-)
+@pytest.mark.parametrize(("sure", "noise"), [(0.1, False), (0.09, True)])
 async def test_how_sure_an_observation_is_counts_whatever_the_rule_quotes(
-    sure: float, bearing: str
+    sure: float, noise: bool
 ) -> None:
     judge = ObservationJudge(SureGate(Cosine(0.9), sure=sure))
-    assert await judge.judge_bearing(QUESTION, hits(NEAR, FAR)) == bearing
-    assert await judge.is_noise(QUESTION, hits(NEAR, FAR)) is (bearing == "noise")
+    assert await judge.is_noise(QUESTION, hits(NEAR, FAR)) is noise
 
 
 async def test_nothing_found_is_noise() -> None:
@@ -65,15 +62,3 @@ async def test_nothing_found_is_noise() -> None:
 async def test_without_the_expert_the_rule_decides() -> None:
     assert await ObservationJudge(RULE).is_noise(QUESTION, hits(FAR))
     assert not await ObservationJudge(RULE).is_noise(QUESTION, hits(NEAR))
-
-
-def test_the_next_query_has_other_names_of_what_is_asked() -> None:
-    query = next_query(Question("q", "Is acetaminophen safe?"))
-    assert "paracetamol" in query.casefold()
-    assert "Is" not in query.split()
-
-
-def test_of_a_letter_the_sentences_that_ask_are_sought() -> None:
-    letter = Question("q", "I am 54. My feet burn at night. Can metformin cause this? Thank you.")
-    assert next_query(letter) == "Can metformin cause this?"
-    assert next_query(Question("q", "Is it safe? Is it cheap?")) == ""

@@ -124,8 +124,8 @@ async def run_attacks(
     """The six cells of Table 3 for the configured model, after the clean one; no knowledge base is
     needed.
 
-    Two tools find each target's passages: after a Backtrack there is one left to ask. (Lean moves
-    have one, which they ask again.) Raises `BadConfig` unless the strategy is TC-RAG.
+    Two tools find each target's passages: after a Backtrack there is one left to ask. Raises
+    `BadConfig` unless the strategy is TC-RAG.
     """
     chosen = _require_tc_rag(settings)
     parts = await open_attacked_parts(settings, targets)

@@ -16,7 +16,6 @@ from osler.answer import UNDECIDED, Decision, WrappedComposer
 from osler.answer.currency import Issue, newer_issue, read_issue, retraction_notice
 from osler.answer.disagreement import Claim, Difference, find_difference, read_claim, shared_content
 from osler.retrieve.instructions import has_blanked_order
-from osler.retrieve.pooled import PooledOrder, is_one_order
 from osler.retrieve.words import content_terms
 from osler.text import split_sentences
 from osler.trace import Cautioned, Run
@@ -249,26 +248,6 @@ def passage_name(passage: Passage) -> str:
 
 def _list_words(words: Sequence[str], language: Language) -> str:
     return ("、" if language == "zh" else ", ").join(words[:8])
-
-
-@dataclass(frozen=True)
-class PooledComposer(WrappedComposer):
-    """Composes as the other does; a later search's best hit is not behind an earlier one's last."""
-
-    order: PooledOrder
-
-    async def conclude(
-        self,
-        question: Question,
-        hits: Sequence[Hit],
-        draft: str,
-        run: Run,
-        *,
-        decision: Decision = UNDECIDED,
-    ) -> Answer:
-        if not is_one_order(hits):
-            hits = await self.order.order_hits(question.text, [hits])
-        return await self.composer.conclude(question, hits, draft, run, decision=decision)
 
 
 SHARED_WORDS = 0.5

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from osler.answer import Composer
-from osler.answer.cautions import PooledComposer
 from osler.build import Parts
 from osler.build.composers import build_composer, evidence_gate, may_write, sampling_of
 from osler.build.models import LoadedModel
 from osler.build.tools import make_tools as tools_of
-from osler.errors import BadConfig, CapabilityMissing
+from osler.errors import CapabilityMissing
 from osler.llm.core.base import LanguageModel, Likelihood
 from osler.methods.tcrag.actions import parse_action, parse_released, parse_tolerant
 from osler.methods.tcrag.machine import TuringMachine
@@ -21,7 +20,7 @@ from osler.methods.tcrag.monitor import (
     Metric,
     make_monitor,
 )
-from osler.methods.tcrag.moves import AnyMove, GuidedMoves, LeanMoves, Moves, ObservationJudge
+from osler.methods.tcrag.moves import AnyMove, GuidedMoves, Moves, ObservationJudge
 from osler.methods.tcrag.parts import ActionReader
 from osler.methods.tcrag.tools import Tool
 from osler.settings import (
@@ -109,14 +108,12 @@ def build_machine(
     """
     planner, summariser = parts.model_for("planner"), parts.model_for("summariser")
     composer = compose or build_composer(settings, parts)
-    if chosen.moves == "lean":
-        composer = PooledComposer(composer, parts.order)
     metric = choose_metric(
         chosen.metric, (parts.models["planner"],), composed=composer.writes_answer
     )
     chosen = chosen.model_copy(update={"metric": metric})
     by_auto = not may_write(settings, "planner")
-    guided = by_auto if chosen.moves == "auto" else chosen.moves != "any"
+    guided = by_auto if chosen.moves == "auto" else chosen.moves == "guided"
     longest = _SHORT if guided else _LONG
     if not tools:
         tools = tools_of(
@@ -130,9 +127,7 @@ def build_machine(
         tools,
         make_monitor(metric, planner),
         composer,
-        _machine_moves(
-            settings, chosen, parts, tuple(tool.name for tool in tools), composer, guided=guided
-        ),
+        _machine_moves(settings, chosen, parts, tuple(tool.name for tool in tools), guided=guided),
         sigma=limit.sigma,
         basis=limit.basis,
         note=limit.note,
@@ -177,17 +172,10 @@ def _machine_moves(
     chosen: TcRagSettings,
     parts: Parts,
     names: tuple[str, ...],
-    composer: Composer,
     *,
     guided: bool,
 ) -> Moves:
-    judge = ObservationJudge(evidence_gate(settings, parts))
-    if chosen.moves == "lean":
-        if not composer.writes_answer:
-            raise BadConfig(
-                "lean moves ask no model for an answer, and this reader's own words are the answer",
-                fix='set strategy.moves = "guided", or model.writes = "no"',
-            )
-        return LeanMoves(names, judge)
     widest = AnyMove(frozenset(names), chosen.backtrack, chosen.summary)
-    return GuidedMoves(widest, judge) if guided else widest
+    if not guided:
+        return widest
+    return GuidedMoves(widest, ObservationJudge(evidence_gate(settings, parts)))

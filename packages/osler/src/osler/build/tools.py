@@ -78,8 +78,6 @@ def make_tools(
 
     Raises `BadConfig` for a tool that is named and cannot be had.
     """
-    if chosen.moves == "lean" and not chosen.tools:
-        return (_whole_search(chosen, parts),)
     there: dict[str, Tool] = {tool.name: tool for tool in _search_tools(chosen, parts)}
     if not chosen.tools:
         return tuple(there.values())

@@ -67,10 +67,9 @@ class MachineFields(StrategySection):
     """False: the ablation without Backtrack."""
     summary: bool = True
     """False: the ablation without Summary."""
-    moves: Literal["auto", "any", "guided", "lean"] = "auto"
+    moves: Literal["auto", "any", "guided"] = "auto"
     """any: every action at every step, as in the paper; guided: only those that fit the memory, for
-    small models; lean: the cheapest of these, without asking a model, where answers are quoted;
-    auto: guided where the model does not word answers."""
+    small models; auto: guided where the model does not word answers."""
     exhausted: Literal["draft", "top"] = "draft"
     """What is answered from when no conclusion was sure: the last Thought or Summary, or the top of
     the stack whatever it is (Alg. 1, line 31)."""

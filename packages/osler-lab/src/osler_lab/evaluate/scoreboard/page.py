@@ -164,8 +164,8 @@ def render_page(log: ScoredLog, strategies: Sequence[str], pictures: Sequence[st
 
 
 def is_ablation(label: str) -> bool:
-    """Whether a strategy lacks one of its parts; TC-RAG's forms and lean moves are whole."""
-    return ":" in label and not label.startswith("tc-rag:") and not label.endswith(":moves=lean")
+    """Whether a strategy lacks one of its parts; TC-RAG's forms are whole."""
+    return ":" in label and not label.startswith("tc-rag:")
 
 
 def _render_answers(tables: Sequence[ScoreTable], strategies: Sequence[str]) -> str:

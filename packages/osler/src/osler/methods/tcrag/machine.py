@@ -20,7 +20,6 @@ from osler.methods.tcrag.actions import (
     Backtrack,
     Conclusion,
     Move,
-    ParsedAction,
     Summary,
     Thought,
     ToolUse,
@@ -104,9 +103,8 @@ class TuringMachine(MachineParts):
                 if again and self.closes and answer.is_silent:
                     why = "the same evidence did not answer twice"
                     return await self._best_effort(memory, run, why, asks=False)
-                if text:  # a settled Conclusion has no words of its own
-                    own = await self._refused_value(step, answer, value, memory, run)
-                    self._push(memory, run, i, FrameKind.THOUGHT, text, own)  # 12-13
+                own = await self._refused_value(step, answer, value, memory, run)
+                self._push(memory, run, i, FrameKind.THOUGHT, text, own)  # 12-13
             case Thought(text):  # 15
                 if self.closes and not read_draft(text, run) and run.unsaid:
                     return None
@@ -117,7 +115,6 @@ class TuringMachine(MachineParts):
             case ToolUse() as call:  # 19
                 await self._observe_tool(call, memory, tried, run, i)  # 20-21
             case Backtrack(reason):  # 22
-                tried.popped |= {hit.passage.id for hit in memory.top.hits}
                 self._pop(memory, run, i, "Backtrack", reason)  # 23-24
             case Summary(text):  # 25
                 await self._summarise_memory(memory, run, i, text)  # 26-27
@@ -150,8 +147,6 @@ class TuringMachine(MachineParts):
         which still costs a step."""
         prompt = render_act_prompt(memory.question, self.tools, self.moves, self._wording)
         context = stack_messages(prompt, memory)
-        if offer.settled is not None:
-            return (MachineStep(i, ParsedAction(offer.settled, 0, 0), Completion(""), context),)
         # The tag of an observation is a stop text: the model must never write one itself. Each
         # step draws its own seed from the run, so that a replay repeats it.
         sampling = replace(
@@ -258,7 +253,7 @@ class TuringMachine(MachineParts):
         query, frames = call.query or question.text, (*memory.frames,)
         asked = ToolCall(query, question, memory.hits, frames, fresh=self.fresh)
         seen = await try_tool(tool, asked, run)
-        tried.note_call(call, found=bool(seen.hits))
+        tried.tools.add(call.tool)
         for _ in range(min(seen.pops, len(memory) - 1)):
             self._pop(memory, run, i, "Backtrack", call.tool)
         if seen.pops and not seen.text:
