@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+import httpx2
 import pytest
+
+pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
+
+from served import read_stream, serve_osler, start_run
 
 from osler.build.knowledge import search_passages, searched_sources
 from osler.build.privacy import (
@@ -116,6 +123,80 @@ def test_only_named_patients_are_found_however_far_down_they_stand() -> None:
     assert [hit.rank for hit in found] == [1, 2, 3, 4, 5]
     none = asyncio.run(PatientBoundRetriever(inner, frozenset({"emr:x"})).search("x", k=5))
     assert none == []
+
+
+PERSON = {
+    "resourceType": "Bundle",
+    "entry": [
+        {"resource": {"resourceType": "Patient", "id": "p1", "gender": "female"}},
+        {
+            "resource": {
+                "resourceType": "Condition",
+                "subject": {"reference": "Patient/p1"},
+                "code": {
+                    "coding": [
+                        {
+                            "system": "http://snomed.info/sct",
+                            "code": "44054006",
+                            "display": "Zyxodisease",
+                        }
+                    ]
+                },
+            }
+        },
+    ],
+}
+
+
+@pytest.fixture
+def old_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A knowledge base of before records of patients were refused outside of `emr`."""
+    (tmp_path / "p.json").write_text(json.dumps(PERSON))
+    (tmp_path / "a.md").write_text("# A\n\nZyxodisease is treated with aspirin.\n")
+    with KnowledgeBase.create(tmp_path / "kb") as kb, monkeypatch.context() as before:
+        before.setattr("osler.kb.ingest.prepare.is_patients", lambda source, kind: False)
+        assert kb.add([tmp_path / "p.json"], source="guideline").documents == 1
+        kb.add([tmp_path / "a.md"], source="guideline")
+        kb.build(HashingEncoder())
+    monkeypatch.setattr("osler.build.knowledge.load_encoder", lambda _: HashingEncoder())
+    return tmp_path
+
+
+@pytest.mark.parametrize("sources", [(), ("guideline",)])
+def test_patients_lie_behind_their_scope_by_what_they_are(
+    old_base: Path, sources: tuple[str, ...]
+) -> None:
+    everybody = settings_with(old_base)
+    found = asyncio.run(search_passages(everybody, "zyxodisease", k=9, sources=sources))
+    assert [hit.passage.text for hit in found] == ["Zyxodisease is treated with aspirin."]
+    with KnowledgeBase.open(old_base / "kb") as kb:
+        (record,) = (p for d in kb.read_documents("guideline") for p in d[:1] if p.locator.kind)
+        assert any("1 records of patients lie in guideline" in said for said in kb.verify())
+    key = (record.source, record.id.partition("#")[0], record.locator.kind)
+    for sources, patients, opened in (
+        (("public",), (), False),
+        (("guideline",), (), False),
+        (("guideline", "emr"), (), True),
+        (("guideline", "emr"), ("emr:other",), False),
+    ):
+        access = {"sources": sources, "patients": patients}
+        assert settings_with(old_base, access=access).access.may_open(*key) is opened
+
+
+def test_no_door_of_a_server_shows_a_record_under_another_source(old_base: Path) -> None:
+    with serve_osler(old_base) as place, httpx2.Client(base_url=place.url, timeout=20) as client:
+        knowledge = place.site.shelf._knowledge
+        assert knowledge is not None
+        documents = knowledge.kb.read_documents("guideline")
+        (record,) = (d[0].id for d in documents if d[0].locator.kind)
+        asked = {"query": "zyxodisease", "sources": ["guideline"], "k": 9}
+        assert record not in client.post("/api/v1/search", json=asked).text
+        assert client.get(f"/api/v1/passages/{quote(record)}").status_code == 404
+        run = start_run(client, "What is zyxodisease treated with?")
+        read_stream(client, run)
+        place.wait_for_runs()
+        assert record not in client.get(f"/api/v1/runs/{run}").text
+        assert record not in client.get(f"/api/v1/runs/{run}/events").text
 
 
 def test_source_that_may_not_be_searched_is_not_there(

@@ -94,6 +94,21 @@ def test_absent_and_closed_passages_are_the_same_reply(keyed: Keyed) -> None:
     assert texts[0] == texts[1]
 
 
+@pytest.mark.parametrize("source", ["emr", "own", "nowhere"])
+def test_a_run_over_an_absent_or_a_closed_source_is_refused_at_once(
+    keyed: Keyed, source: str
+) -> None:
+    """It was taken, and then not to be found by whoever had asked for it."""
+    asked = {"question": "I want to kill myself", "sources": [source]}
+    with keyed.client("public") as client:
+        for path in ("/api/v1/runs", "/api/v1/plan"):
+            reply = client.post(path, json=asked)
+            assert reply.status_code == 422, (path, reply.text)
+            assert reply.json()["detail"] == f"the knowledge base has no source {source}"
+            assert reply.json()["danger"]
+        assert client.post("/api/v1/runs", json={**asked, "sources": ["book"]}).status_code == 202
+
+
 def test_runs_over_a_private_source_are_hidden_from_keys_without_it(keyed: Keyed) -> None:
     with keyed.client("emr") as owner:
         asked = {"question": "Which drug at night?", "sources": ["emr"]}

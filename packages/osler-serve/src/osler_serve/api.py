@@ -292,7 +292,8 @@ def _may_open_outside(access: AccessSettings, passage: Passage) -> bool:
 
 def _require_open(access: AccessSettings, passage: Passage) -> None:
     """Raises `UnknownPassage`."""
-    if not access.may_open(passage.source, passage.id.partition("#")[0]):
+    document = passage.id.partition("#")[0]
+    if not access.may_open(passage.source, document, passage.locator.kind):
         raise UnknownPassage(f"there is no passage {passage.id!r}")
 
 

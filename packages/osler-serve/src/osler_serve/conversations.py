@@ -20,7 +20,7 @@ from osler.answer.suggested import suggest_questions
 from osler.errors import UnknownPassage
 from osler.reports import conversations
 from osler.runs.threads import Thread, ThreadStore, UnknownThread
-from osler.sources.catalogue import EMR
+from osler.sources.catalogue import is_patients
 from osler.trace import Retrieved, from_line
 from osler.types import Passage
 from osler_serve import schemas
@@ -106,11 +106,11 @@ async def _open_passages(site: ServerState, caller: Caller, lines: Iterable[str]
 
     def read_passages() -> Iterator[Passage]:
         for id in islice(dict.fromkeys(ids), _MOST_READ):
-            document, _, _ = id.partition("#")
-            source = document.partition(":")[0]
-            if source != EMR and access.may_open(source, document):
-                with suppress(UnknownPassage):  # gone since, or not the knowledge base's
-                    yield kb.get(id)
+            if not access.may_search(id.partition(":")[0]):
+                continue
+            with suppress(UnknownPassage):  # gone since, or not the knowledge base's
+                if not is_patients((found := kb.get(id)).source, found.locator.kind):
+                    yield found
 
     return await asyncio.to_thread(lambda: [*read_passages()])
 

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from osler.build import Parts
 from osler.build.danger import danger_notice
 from osler.build.resource_cache import ResourceCache
-from osler.errors import OslerError, StorageFailed, translate_os_errors
+from osler.errors import BadConfig, OslerError, StorageFailed, translate_os_errors
 from osler.kb.store.durable import probe_folder
 from osler.methods.omni.dossier import SavedPlan
 from osler.reports import Status
@@ -143,11 +143,11 @@ class RunManager:
 
         `earlier` is what the asker wrote before in the conversation: it counts for `danger` alone.
 
-        Raises `RefusedRequest`: 429 when the caller has too many unfinished ones, 503 when there
-        is no place to wait or the server is about to stop.
+        Raises `RefusedRequest`: 422 for a source that is not there, 429 when the caller has too
+        many unfinished ones, 503 when there is no place to wait or the server is about to stop.
         """
         danger = danger_notice(settings, question, earlier)
-        self._check_capacity(caller, danger)
+        await self._check_request(caller, settings, danger)
         settings, reserved = self.tokens.reserve(caller, settings)
         now = datetime.now(UTC)
         live = ActiveRun(
@@ -183,7 +183,7 @@ class RunManager:
 
         Raises `RefusedRequest` as `start` does, and 503 when it takes longer than a run may.
         """
-        self._check_capacity(caller, danger_notice(settings, question))
+        await self._check_request(caller, settings, danger_notice(settings, question))
         settings, reserved = self.tokens.reserve(caller, settings)
         caller.running += 1
         caller.reserved += reserved
@@ -230,24 +230,24 @@ class RunManager:
         live.caller.reserved -= live.reserved
         del self._live[live.id]
 
-    def _check_capacity(self, caller: Caller, danger: DangerNotice | None) -> None:
+    async def _check_request(
+        self, caller: Caller, settings: Settings, danger: DangerNotice | None
+    ) -> None:
         """A rejected request gets the notice all the same."""
         try:
+            await self.shelf.require_sources(settings)
             self._require_place(caller)
-        except RefusedRequest as refused:
+        except (BadConfig, RefusedRequest) as error:
+            refused = refusal_for(error)
             refused.danger = danger
-            raise
+            raise refused from error
 
     def _require_place(self, caller: Caller) -> None:
         if self.draining:
             raise RefusedRequest(503, "stopping", "the server is about to stop", retry_after=10.0)
         if caller.running >= caller.runs:
-            raise RefusedRequest(
-                429,
-                "too_many_runs",
-                f"{caller.running} runs of yours are not finished; the limit is {caller.runs}",
-                retry_after=self._took,
-            )
+            said = f"{caller.running} runs of yours are not finished; the limit is {caller.runs}"
+            raise RefusedRequest(429, "too_many_runs", said, retry_after=self._took)
         if self.unfinished >= self.limits.runs + self.limits.waiting:
             raise RefusedRequest(503, "full", "all places are taken", retry_after=self._took)
 

@@ -16,9 +16,9 @@ from osler.errors import BadConfig
 from osler.kb.store.passages import Scope
 from osler.settings import KagThinkerSettings, Role, Settings
 from osler.settings.access import is_loopback
-from osler.sources.catalogue import ALL_SOURCES, EMR, GRAPH, RESEARCH, WEB, WIKI
+from osler.sources.catalogue import ALL_SOURCES, EMR, GRAPH, RESEARCH, WEB, WIKI, is_patients
 from osler.text import load_plugins
-from osler.types import Caution, Hit, Language, Retriever
+from osler.types import Caution, Hit, Language, Passage, Retriever
 
 _KEY_READERS = "osler.access"
 """Entry points: keys are the server's, whose package brings what reads them."""
@@ -128,10 +128,11 @@ def shared_cautions(
 
 @dataclass(frozen=True)
 class PatientBoundRetriever:
-    """A search that finds these records of `emr` and no other."""
+    """A search that finds these records of patients and no other, wherever they lie."""
 
     inner: Retriever
-    patients: frozenset[str]
+    patients: frozenset[str] | None
+    """Documents; `None` = all."""
     most: int = 4_096
     """Passages that are looked through at most."""
 
@@ -139,22 +140,22 @@ class PatientBoundRetriever:
         wanted = k
         while True:
             hits = await self.inner.search(query, k=wanted)
-            kept = [hit for hit in hits if self._is_open(hit)]
+            kept = [hit for hit in hits if self._is_open(hit.passage)]
             if len(kept) >= k or len(hits) < wanted or wanted >= self.most:
                 return [replace(hit, rank=rank) for rank, hit in enumerate(kept[:k], 1)]
             wanted *= 4
 
-    def _is_open(self, hit: Hit) -> bool:
-        document = hit.passage.id.partition("#")[0]
-        return hit.passage.source != EMR or document in self.patients
+    def _is_open(self, passage: Passage) -> bool:
+        if self.patients is None or not is_patients(passage.source, passage.locator.kind):
+            return True
+        return passage.id.partition("#")[0] in self.patients
 
 
 def within_patients(settings: Settings, search: Retriever, sources: Sequence[str]) -> Retriever:
-    """The search bound to the patients of the settings, where they name any."""
-    named = settings.access.patients
-    if not named or EMR not in sources:
-        return search
-    return PatientBoundRetriever(search, frozenset(named))
+    """The search bound to the patients of the settings, and to none where `emr` is not searched: a
+    record that an older knowledge base has under another source is not found there."""
+    named = settings.access.patients if EMR in sources else ("",)
+    return PatientBoundRetriever(search, frozenset(named) if named else None)
 
 
 def narrow_by_key(settings: Settings) -> Settings:

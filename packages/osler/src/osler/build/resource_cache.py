@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from osler.build import Parts, graphs, online_sources, reads_knowledge, roles_of
@@ -23,6 +24,7 @@ from osler.build.knowledge import (
 from osler.build.live import with_knowledge, without_knowledge
 from osler.build.models import LoadedModel, load_encoder, load_roles
 from osler.build.privacy import require_trusted_hosts, within_patients
+from osler.errors import KnowledgeBaseError, ModelError
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
@@ -91,6 +93,14 @@ class ResourceCache:
         return await asyncio.to_thread(
             with_knowledge, settings, models, held.kb, held.encoder, held.second
         )
+
+    async def require_sources(self, settings: Settings) -> None:
+        """Raises `BadConfig` where the settings name a source that is not there, or that may not be
+        searched; what else is wrong with the knowledge base shows when it is read."""
+        if settings.kb.sources and reads_knowledge(settings):
+            with suppress(KnowledgeBaseError, ModelError):
+                held = await self.open_knowledge()
+                await asyncio.to_thread(searched_sources, settings, held.kb)
 
     async def load_model(self, settings: Settings, role: Role) -> LanguageModel:
         """The model of a role, shared with the runs. Raises `ModelError`."""

@@ -16,6 +16,7 @@ from osler.kb.index import leases
 from osler.kb.ingest import rejects
 from osler.kb.search.base import unit_problem
 from osler.kb.store.passages import read_meta
+from osler.sources.catalogue import EMR, PATIENT, SYNTHETIC
 from osler.types import Language
 
 
@@ -253,6 +254,7 @@ def find_problems(db: sqlite3.Connection) -> Iterator[str]:
     for look in (
         _find_damage,
         _find_orphans,
+        _find_misplaced,
         _find_bad_lexical,
         _find_bad_vectors,
         _find_bad_build,
@@ -275,6 +277,14 @@ def _find_orphans(db: sqlite3.Connection) -> Iterator[str]:
     empty = "SELECT source, id FROM document WHERE number NOT IN (SELECT document FROM passage)"
     for source, id in db.execute(empty):
         yield f"document {id} of {source} has no passage"
+
+
+def _find_misplaced(db: sqlite3.Connection) -> Iterator[str]:
+    """Records that were taken under any source before there was a rule."""
+    wanted = "SELECT DISTINCT source, document FROM passage WHERE source != ? AND kind IN (?, ?)"
+    count = f"SELECT source, count(*) FROM ({wanted}) GROUP BY source"  # noqa: S608 - a constant
+    for source, records in db.execute(count, (EMR, PATIENT, SYNTHETIC)):
+        yield f"{records:,} records of patients lie in {source}: remove them, and add them to {EMR}"
 
 
 def _find_bad_lexical(db: sqlite3.Connection) -> Iterator[str]:

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from pydantic import Field
 
 from osler.settings.fields import Names, OptionalPlace, SettingsSection, SourceNames
-from osler.sources.catalogue import EMR, HELD
+from osler.sources.catalogue import EMR, HELD, is_patients
 
 EVERY, PUBLIC = "all", "public"
 """Words for many sources: all of them, and all that are not private."""
@@ -52,10 +52,13 @@ class AccessSettings(SettingsSection):
             EVERY in given or source in given or (PUBLIC in given and not self.is_private(source))
         )
 
-    def may_open(self, source: str, document: str) -> bool:
-        """Whether a document of the source may be opened."""
-        is_mine = source != EMR or not self.patients or document in self.patients
-        return self.may_search(source) and is_mine
+    def may_open(self, source: str, document: str, kind: str = "") -> bool:
+        """Whether a document of the source may be opened; a patient's record, by its `kind`, only
+        with the scope of `emr`."""
+        if not is_patients(source, kind):
+            return self.may_search(source)
+        is_mine = not self.patients or document in self.patients
+        return self.may_search(source) and self.may_search(EMR) and is_mine
 
     def source_of_new(self, source: str) -> str:
         """Where new documents of the source go: a private one of its own, where they are held."""

@@ -15,10 +15,9 @@ from unicodedata import normalize
 from osler.errors import KnowledgeBaseError
 from osler.kb.ingest.chunk import OMNI, document_passages, parse_chunking
 from osler.kb.store.passages import check_source, columns_of, index_tokens, size_of
-from osler.sources.catalogue import EMR, trust_of
+from osler.sources.catalogue import EMR, is_patients, trust_of
 from osler.sources.patients.identifiers.removal import remove_from_document
 from osler.sources.patients.patient import is_deidentified
-from osler.sources.patients.patient_document import PATIENT, SYNTHETIC
 from osler.sources.records import Deleted, Document, Drop, Record
 from osler.text import make_slug
 from osler.types import Passage
@@ -123,7 +122,7 @@ def prepare_passages(passages: Sequence[Passage]) -> PreparedDocument:
     if len({one.id for one in passages}) < len(passages):
         raise KnowledgeBaseError(f"{document_key(first)} has two passages of one id")
     place = first.locator
-    if place.kind in (PATIENT, SYNTHETIC) and first.source != EMR:
+    if first.source != EMR and is_patients(first.source, place.kind):
         raise KnowledgeBaseError(f"{name} is {MISPLACED}", fix="put it into emr")
     if is_deidentified(first.source):
         raise KnowledgeBaseError(
@@ -168,7 +167,7 @@ def prepare_record(record: Record, how: IngestOptions) -> Outcome:
     """Makes a document's rows, or a drop for one without text; other records stay as they are."""
     if not isinstance(record, Document):
         return record
-    if record.kind in (PATIENT, SYNTHETIC) and how.source != EMR:
+    if how.source != EMR and is_patients(how.source, record.kind):
         return Drop(record.id, MISPLACED)
     record = _shorten_names(record)
     # A patient's record is made without identifiers; its numbers are no telephones.

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from osler.sources.catalogue import PATIENT, SYNTHETIC
 from osler.sources.patients.codes import Code, CodeSystem
 from osler.sources.patients.patient import OLDEST, Encounter, Fact, FactKind, Lab, Patient, age_text
 from osler.sources.records import Document, Section
@@ -36,8 +37,6 @@ _BY_LIFE = (
     FactKind.PROCEDURE,
 )
 LABS = "Laboratory"
-PATIENT, SYNTHETIC = "Patient", "Synthetic patient"
-"""Kinds of the documents of patients."""
 _COMPARED = frozenset({FactKind.DIAGNOSIS.value, FactKind.CONDITION.value})
 
 _SYSTEMS = "|".join(re.escape(system.value) for system in sorted(CodeSystem, key=len, reverse=True))
