@@ -49,7 +49,6 @@ def settings_with(home: Path, **sections: Any) -> Settings:
         ),
         ({"embedder": AWAY}, {"models.example"}),
         ({"reranker": AWAY}, {"models.example"}),
-        ({"kb": {"url": "http://vectors.example:6333"}}, {"vectors.example"}),
         (
             {"web": {"kind": "searxng", "url": "https://search.example"}},
             {"search.example"},

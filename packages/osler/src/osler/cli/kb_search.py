@@ -117,8 +117,8 @@ def get(
         id = next((one.id for one in resolve_reference(kb, id)), id)
         try:
             passages, provenance = kb.neighbours(id, around), kb.provenance(id)
-            first, document = passages[0], id.partition("#")[0]
-            if not settings.access.may_open(first.source, document, first.locator.kind):
+            first, record = passages[0], id.partition("#")[0]
+            if not settings.access.may_open(first.source, record, first.locator.kind):
                 raise UnknownPassage(f"there is no passage {id!r}")
         except UnknownPassage:
             if (cached := online_sources.cached_passage(settings, id)) is None:
