@@ -106,7 +106,7 @@ def test_questions_become_plans_to_learn(called: Call, home: Path, tmp_path: Pat
     assert explored["diversity"]["book"] > 0
 
     load = train("judge", "--log-dir", "spo", "--by", "model", "--dry-run")
-    assert 0 < load["prompt_tokens_at_most"] < load["prompt_tokens_of_the_plain_recipe"]
+    assert 0 < load["calls_at_most"] < load["queries"]
     gold = train("judge", "--log-dir", "spo", "--by", "gold")
     assert gold["verdicts"]["book"]["positive"] > 0
     assert "positive" not in gold["verdicts"]["wiki"]

@@ -141,11 +141,12 @@ def test_labelled_samples_give_the_paper_s_tables(osler: Any, folder: Path) -> N
     said = [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": r"\boxed{him"}]
     line = {"id": "1", "messages": said, "labels": ["accuracy"], "meta": {"domain": "medical"}}
     (folder / "x.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
-    done = osler("train", "evaluate-data", "x.jsonl", "--report", "report.md", "--json")
+    done = osler("train", "evaluate-data", "x.jsonl", "--json")
     assert done.exit_code == 1
     document = json.loads(done.stdout)
     assert document["bad"] == {"1": ["accuracy.rejection: reply 1 has no boxed answer"]}
-    assert "(Table 13)" in Path("report.md").read_text("utf-8")
+    bad = [one for one in document["against"]["bad"] if one["dimension"] == "accuracy"]
+    assert [(one["domain"], one["right"], one["accuracy"]) for one in bad] == [("medical", 1, 1.0)]
 
 
 def test_nothing_kept_is_an_error_with_its_reasons(

@@ -17,16 +17,14 @@ from osler_lab.testing.scripted import KeyedModel, ScriptedModel
 from osler_lab.train.spo.explore import ExploredCase, SearchedQuery, TrainingCase
 from osler_lab.train.spo.judge import (
     GoldMissing,
-    JudgeLoad,
     JudgingSignal,
     LLMJudge,
     QueryVerdict,
-    at_most,
     better_half,
     by_list,
     by_set,
     judge_case,
-    plain_load,
+    most_calls,
 )
 from osler_lab.train.spo.signals import (
     CoverageSignal,
@@ -196,12 +194,11 @@ def test_both_units_agree_where_a_set_supports_exactly_if_one_of_its_documents_d
     assert (by_sets, by_lists) == (4, 1)
 
 
-def test_the_plain_recipe_reads_every_set_and_ours_every_document_at_most() -> None:
+def test_at_most_every_set_is_judged_once_or_every_ten_documents() -> None:
     over = explored(["a#0", "x#0"], ["a#0", "x#0"], ["b#0"], [])
-    assert plain_load(over, lambda text: 1) == JudgeLoad(3, 3)
-    assert at_most(over, "set", lambda text: 1) == JudgeLoad(2, 2)
-    assert at_most(over, "list", lambda text: 1) == JudgeLoad(1, 1)
-    assert plain_load(over) + plain_load(over) == JudgeLoad(6, 2 * plain_load(over).tokens)
+    assert (most_calls(over, "set"), most_calls(over, "list")) == (2, 1)
+    wide = explored(*([f"d{n}#0"] for n in range(11)))
+    assert (most_calls(wide, "set"), most_calls(wide, "list")) == (11, 2)
 
 
 def test_a_judge_has_a_run_of_its_own() -> None:

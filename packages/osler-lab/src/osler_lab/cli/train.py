@@ -272,25 +272,15 @@ _WORD = {True: "positive", False: "negative", None: "unread"}
 
 
 def judging_load(folder: Path, by: str, unit: JudgedUnit) -> dict[str, Any]:
-    """Estimates the cost of judging a folder. Raises `BadRun` for one that is not explored."""
+    """What is there to judge. Raises `BadRun` for a folder that is not explored."""
     from osler_lab.train.spo.job import exploration_of, explored_in
-    from osler_lab.train.spo.judge import JudgeLoad, at_most, plain_load
+    from osler_lab.train.spo.judge import most_calls
 
     exploration_of(folder)
-    paper, ours, queries, questions = JudgeLoad(), JudgeLoad(), 0, 0
-    reads = by == "model"
+    load = {"questions": 0, "queries": 0, "calls_at_most": 0}
     for explored in explored_in(folder).results():
-        questions += 1
-        queries += len(explored.queries)
-        if reads and explored.case.gold:
-            paper += plain_load(explored)
-            ours += at_most(explored, unit)
-    load: dict[str, Any] = {"questions": questions, "queries": queries}
-    if reads:
-        load |= {
-            "calls_at_most": ours.calls,
-            "prompt_tokens_at_most": ours.tokens,
-            "calls_of_the_plain_recipe": paper.calls,
-            "prompt_tokens_of_the_plain_recipe": paper.tokens,
-        }
+        load["questions"] += 1
+        load["queries"] += len(explored.queries)
+        if by == "model" and explored.case.gold:
+            load["calls_at_most"] += most_calls(explored, unit)
     return load

@@ -271,9 +271,6 @@ def evaluate_data(
         Path | None,
         typer.Option(help="Keep verdicts in this file; what it holds is not judged again."),
     ] = None,
-    page: Annotated[
-        Path | None, typer.Option("--report", help="Write the report as Markdown here.")
-    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Most samples.")] = None,
 ) -> None:
     """Judge training data in six dimensions; against labels, where lines have them.
@@ -297,26 +294,13 @@ def evaluate_data(
     shares = tables.verdict_shares(made.found)
     labelled = any(item.labels for item in items)
     against = tables.validate_judge(items, made.found) if labelled else None
-    text = tables.render_report(shares, against)
-    if page is not None:
-        _write_report(page, text)
-    from rich.markdown import Markdown
-
-    here.show_result(
-        Markdown(text),
+    here.show(
         {
             "shares": asdict(shares),
-            "against": asdict(against) if against else None,
+            "against": tables.validation_document(against) if against else None,
             "bad": {one.id: list(one.reasons) for one in made.found if one.good is False},
             "usage": asdict(made.usage),
-        },
+        }
     )
     if shares.bad[tables.ALL]:
         raise typer.Exit(ABSTAINED)
-
-
-def _write_report(path: Path, text: str) -> None:
-    from osler.errors import BadRun, translate_os_errors
-
-    with translate_os_errors(f"{path} cannot be written", BadRun):
-        path.write_text(text, encoding="utf-8")

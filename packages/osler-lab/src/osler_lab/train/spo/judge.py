@@ -18,11 +18,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Literal, Protocol
 
 from osler.errors import BadRun, OslerError
-from osler.extract import estimate_tokens
 from osler.llm.core.ask import Speaker
 from osler.llm.reading.verdicts import (
     numbers_grammar,
@@ -238,46 +238,13 @@ def _render_judging(name: str, explored: ExploredCase, read: Sequence[str]) -> R
     return render_question_prompt(name, explored.case.question, gold=gold, documents=documents)
 
 
-# The plain recipe calls once a query, with the better half of what it found; tokens are estimated.
-Count = Callable[[str], int]
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeLoad:
-    """Prompts of a judge."""
-
-    calls: int = 0
-    tokens: int = 0
-    """Tokens of whole prompts; an engine with a prefix cache reads fewer."""
-
-    def __add__(self, other: JudgeLoad) -> JudgeLoad:
-        return JudgeLoad(self.calls + other.calls, self.tokens + other.tokens)
-
-
-def plain_load(explored: ExploredCase, count: Count = estimate_tokens) -> JudgeLoad:
-    """Load of the plain recipe: every query that found something, in a call of its own."""
-    return _sum_load(explored, [better_half(query.found) for query in explored.queries], count)
-
-
-def at_most(explored: ExploredCase, unit: Unit, count: Count = estimate_tokens) -> JudgeLoad:
-    """Load of a judge by `unit` in the worst case: no query is decided early."""
+def most_calls(explored: ExploredCase, unit: Unit) -> int:
+    """Calls of a judge by `unit` at most: no query is decided early."""
     read = [better_half(query.found) for query in explored.queries]
     if unit == "set":
         # Queries that found the same documents, in whatever order, are judged once.
-        return _sum_load(explored, {frozenset(found): found for found in read}.values(), count)
-    every = list(dict.fromkeys(id for found in read for id in found))
-    lists = [every[start : start + LIST] for start in range(0, len(every), LIST)]
-    return _sum_load(explored, lists, count, listing_prompt)
-
-
-def _sum_load(
-    explored: ExploredCase,
-    groups: Iterable[Sequence[str]],
-    count: Count,
-    prompt: Callable[[ExploredCase, Sequence[str]], RenderedPrompt] = judging_prompt,
-) -> JudgeLoad:
-    prompts = [prompt(explored, read).text for read in groups if read]
-    return JudgeLoad(len(prompts), sum(map(count, prompts)))
+        return len({frozenset(found) for found in read if found})
+    return ceil(len({id for found in read for id in found}) / LIST)
 
 
 Verdicts = dict[tuple[str, str, str], bool]

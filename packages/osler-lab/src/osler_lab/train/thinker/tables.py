@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from osler.errors import BadRun
 from osler_lab.evaluate.agreement import weighted_kappa
@@ -157,66 +158,8 @@ def _count_verdicts(inspections: Sequence[Inspection], verdict: bool | None) -> 
     }
 
 
-def render_report(shares: VerdictShares, against: Validation | None) -> str:
-    """Renders the shares, and the validation if given, as Markdown."""
-    parts = [
-        f"# Quality of {shares.n:,} samples\n\nJudged by {shares.judge}.",
-        _shares_table(shares),
-    ]
-    if against is not None:
-        parts += [
-            "## Samples that people call good (Table 12)\n\n" + _paper_table(against.good),
-            "## Samples that people call bad (Table 13)\n\nGood case: the judge found it bad, too."
-            "\n\n" + _paper_table(against.bad),
-            '## Agreement\n\nOf "bad", over all labelled samples. What is not decided is'
-            " kept.\n\n" + _held_table(against.held),
-        ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _shares_table(shares: VerdictShares) -> str:
-    rows = [
-        [name.capitalize(), f"{shares.bad[name]:,}", f"{shares.undecided[name]:,}"]
-        for name in (*DIMENSIONS, ALL)
-    ]
-    table = _render_table(["Dimension", "bad", "not decided"], rows)
-    if not shares.reasons:
-        return table
-    worst = _render_table(
-        ["Aspect", "samples"], [[name, f"{n:,}"] for name, n in shares.reasons.items()]
-    )
-    return f"{table}\n\n{worst}"
-
-
-def _paper_table(lines: Sequence[AccuracyLine]) -> str:
-    """Domains side by side, as the paper prints them."""
-    domains = list(dict.fromkeys(line.domain for line in lines))
-    head = [""]
-    for domain in domains:
-        name = f"{domain.capitalize()}: " if domain else ""
-        head += [f"{name}Good Case", "Bad Case", "Acc"]
-    rows = []
-    for dimension in (*DIMENSIONS, ALL):
-        row = [dimension.capitalize()]
-        for line in lines:
-            if line.dimension == dimension:
-                accuracy = "–" if line.accuracy is None else f"{line.accuracy:.3f}"
-                row += [str(line.right), str(line.wrong), accuracy]
-        rows.append(row)
-    return _render_table(head, rows)
-
-
-def _held_table(held: Sequence[BadVerdictAgreement]) -> str:
-    rows = []
-    for one in held:
-        found = one.agreement
-        shares = (found.accuracy, found.precision, found.recall, found.f1, one.kappa)
-        cells = ("–" if share is None else f"{share:.3f}" for share in shares)
-        rows.append([one.dimension.capitalize(), str(found.n), *cells, str(one.undecided)])
-    names = ["Dimension", "n", "Accuracy", "Precision", "Recall", "F1", "Kappa", "Not decided"]
-    return _render_table(names, rows)
-
-
-def _render_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] + ["--:"] * (len(head) - 1), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+def validation_document(made: Validation) -> dict[str, Any]:
+    """The validation as plain data, with the accuracy of each line of Tables 12 and 13."""
+    lines = {"good": made.good, "bad": made.bad}
+    told = {k: [{**asdict(one), "accuracy": one.accuracy} for one in v] for k, v in lines.items()}
+    return {**asdict(made), **told}
