@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance import SolverKit
 from osler.build import Parts
 from osler.build.models import LoadedModel
 from osler.build.strategies import build_solver
@@ -18,7 +19,6 @@ from osler.settings.plugins import methods_by_kind
 from osler.trace import Run, Solver
 from osler.types import Grounding, Passage, Question, Usage
 from osler_lab.baselines.build import BASELINES
-from osler_lab.testing.conformance import SolverKit
 from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever, tokens_of
 
 IRON = Passage(

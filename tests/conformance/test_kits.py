@@ -5,6 +5,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from conformance import (
+    BatchLikelihoodKit,
+    LanguageModelKit,
+    LikelihoodKit,
+    RelevanceKit,
+    RetrieverKit,
+    SolverKit,
+)
 from osler.answer import Composer
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import EvidenceGate
@@ -46,14 +54,6 @@ from osler.retrieve.relevance import (
 )
 from osler.trace import Solver
 from osler.types import Question, Relevance, Retriever
-from osler_lab.testing.conformance import (
-    BatchLikelihoodKit,
-    LanguageModelKit,
-    LikelihoodKit,
-    RelevanceKit,
-    RetrieverKit,
-    SolverKit,
-)
 from osler_lab.testing.scripted import HashingEncoder, ScriptedModel
 
 NOTES = """# Anaemia

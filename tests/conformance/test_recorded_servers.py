@@ -8,6 +8,7 @@ import pytest
 from loopback_servers import serve_loopback
 from recorded_servers import Recording, run_kit
 
+from conformance import ASKED, LanguageModelKit, LikelihoodKit
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, lit
@@ -15,7 +16,6 @@ from osler.llm.recording import TapePlayer, replay_model, wrap_model
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.llm.server.client import Endpoint, OpenAIModel, ScoringOpenAIModel, connect_server
 from osler.llm.server.dialects import ConstraintKind, Dialect, ScoringMethod, ServerProfile
-from osler_lab.testing.conformance import ASKED, LanguageModelKit, LikelihoodKit
 from osler_lab.testing.scripted import ScriptedModel
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "servers"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance import RelevanceKit
 from osler.answer.extractive import ExtractiveComposer
 from osler.build import Parts
 from osler.build.composers import evidence_gate
@@ -19,7 +20,6 @@ from osler.settings import Settings
 from osler.trace import Run
 from osler.types import Hit, Passage, Question, Relevance
 from osler_lab.build.experts import expert_in_use
-from osler_lab.testing.conformance import RelevanceKit
 from osler_lab.testing.scripted import ScriptedRetriever
 
 

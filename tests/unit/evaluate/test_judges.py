@@ -15,6 +15,7 @@ from osler_lab.evaluate import plan as planning
 from osler_lab.evaluate.agreement import compare_with_people, weighted_kappa
 from osler_lab.evaluate.judged import Form, Judgement, JudgingRun, read_judgements
 from osler_lab.evaluate.judges import (
+    DIMENSIONS,
     NO_DOCUMENTS,
     Judge,
     marks_grammar,
@@ -23,7 +24,6 @@ from osler_lab.evaluate.judges import (
 )
 from osler_lab.evaluate.log import LogWriter
 from osler_lab.evaluate.metrics.choice import Entailment
-from osler_lab.evaluate.metrics.rubric import DIMENSIONS
 from osler_lab.evaluate.plan import EvaluatedTask, EvaluationPlan
 from osler_lab.evaluate.record import (
     Gold,

@@ -6,7 +6,7 @@ import pytest
 
 from osler.errors import BadRun, MalformedSource
 from osler_lab.evaluate.agreement import require_logged, tabulate_ratings
-from osler_lab.evaluate.metrics.rubric import read_ratings
+from osler_lab.evaluate.judges import read_ratings
 
 HEAD = "strategy,task,id,rater,relevance,completeness,proficiency,interpretability\n"
 ROWS = (

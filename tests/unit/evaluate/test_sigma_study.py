@@ -17,8 +17,14 @@ from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Settings
 from osler.types import Halt, Passage, Question
 from osler_lab.evaluate.figures import sigma_figure
-from osler_lab.evaluate.sigma import METRICS, Metric, SigmaOutcome, SigmaPoint, summarize_points
 from osler_lab.studies import sensitivity as studies
+from osler_lab.studies.sensitivity import (
+    METRICS,
+    Metric,
+    SigmaOutcome,
+    SigmaPoint,
+    summarize_points,
+)
 from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 FOUND = Passage("book:inr#0", "Amiodarone raises the INR.", "book", "INR")

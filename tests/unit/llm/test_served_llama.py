@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from conformance import LanguageModelKit, LikelihoodKit
 from osler.errors import ModelError, ModelMissing
 from osler.llm.core.base import LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, alt, lit
@@ -12,7 +13,6 @@ from osler.llm.local.gguf_files import default_gguf
 from osler.llm.local.model import LlamaCpp
 from osler.llm.server.client import Endpoint, ScoringOpenAIModel, connect_server
 from osler.llm.server.dialects import Dialect
-from osler_lab.testing.conformance import LanguageModelKit, LikelihoodKit
 
 pytestmark = pytest.mark.model
 

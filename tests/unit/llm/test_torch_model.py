@@ -11,6 +11,7 @@ import pytest
 from tiny_models import save_tiny, save_tiny_gguf, tiny_pair
 from waiting import AwaitableEvent
 
+from conformance import LanguageModelKit, LikelihoodKit
 from osler.errors import BadConfig, CapabilityMissing, ModelError, ModelMissing
 from osler.llm.core.base import BatchLikelihood, LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, alt
@@ -25,7 +26,6 @@ from osler.llm.transformers.hub import (
     weights_name,
 )
 from osler.llm.transformers.model import TransformersModel, open_transformers
-from osler_lab.testing.conformance import LanguageModelKit, LikelihoodKit
 
 pytestmark = pytest.mark.torch
 

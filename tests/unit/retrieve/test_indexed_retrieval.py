@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from conformance import RetrieverKit
 from osler.errors import SourceUnavailable
 from osler.extract import ExtractionCost, ExtractionOutcome, job, publish
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
@@ -25,7 +26,6 @@ from osler.kb.search.base import PassageFilter
 from osler.retrieve.hybrid import Fusion
 from osler.retrieve.indexed import IndexedRetriever, IndexWeights, NameRankings
 from osler.types import Passage, Retriever
-from osler_lab.testing.conformance import RetrieverKit
 from osler_lab.testing.scripted import HashingEncoder
 
 if TYPE_CHECKING:

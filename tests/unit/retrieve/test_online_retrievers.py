@@ -15,6 +15,7 @@ from loopback import (
     whole_reply,
 )
 
+from conformance import RetrieverKit
 from osler.errors import SourceUnavailable
 from osler.retrieve.entity_names import NonproprietaryNames, packaged_names
 from osler.retrieve.pooled import PooledOrder
@@ -24,7 +25,6 @@ from osler.sources.catalogue import WIKI
 from osler.sources.online.services import MediaWikiService
 from osler.sources.records import Document, Section
 from osler.types import Hit, Passage, Retriever
-from osler_lab.testing.conformance import RetrieverKit
 
 PAGES = [
     {"pageid": 1, "title": "Asthma", "index": 1, "extract": "Asthma narrows the airways. " * 60},

@@ -16,6 +16,7 @@ from loopback import PostReply, PostRequest, serve_posts
 from tiny_models import save_tiny_bert
 from waiting import AwaitableEvent
 
+from conformance import RetrieverKit
 from osler.errors import ModelError, ModelMissing, ModelUnreachable, SourceUnavailable
 from osler.kb.base import KnowledgeBase
 from osler.llm.local.gguf_files import default_gguf
@@ -26,7 +27,6 @@ from osler.retrieve.pooled import RerankedRetriever
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance
 from osler.retrieve.served_reranker import OpenAIReranker
 from osler.types import Hit, Passage, Retriever
-from osler_lab.testing.conformance import RetrieverKit
 from osler_lab.testing.scripted import HashingEncoder
 
 

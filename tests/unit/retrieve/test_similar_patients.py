@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance import RetrieverKit
 from osler.errors import SourceUnavailable
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import PassageFilter
@@ -15,7 +16,6 @@ from osler.retrieve.patients import PatientIndex, SimilarPatients, profile_in
 from osler.sources.catalogue import EMR
 from osler.sources.patients.codes import icd_code
 from osler.types import Retriever
-from osler_lab.testing.conformance import RetrieverKit
 
 TABLES = {
     "patients.csv": (

@@ -25,7 +25,7 @@ VERBS = {
             ),
             "calibrate": Verb(
                 "Fit the least sureness of an answer, TC-RAG's sigma, or KAG-Thinker's tau.",
-                "osler_lab.cli.calibrate:calibrate",
+                "osler_lab.cli.studies:calibrate",
             ),
             "attack": Verb(
                 "Attack TC-RAG's first tool call with noise, in six ways (TC-RAG App. 8.6).",

@@ -88,7 +88,7 @@ def agree(
 
     if raters:
         from osler_lab.evaluate.agreement import require_logged, tabulate_ratings
-        from osler_lab.evaluate.metrics.rubric import read_ratings
+        from osler_lab.evaluate.judges import read_ratings
 
         read = read_ratings(people)
         if log_dir is not None:

@@ -1,18 +1,24 @@
-"""`osler attack`, `sigma` and `plans`: studies over the model and the settings in force."""
+"""`osler calibrate`, and the studies `attack`, `poison`, `inject`, `sigma` and `plans`."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from dataclasses import asdict
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from osler.cli.options import Offered, Planner
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from osler.settings import Settings
 
 
 def attack(
@@ -109,8 +115,8 @@ def sigma(
     """Measure the effect of TC-RAG's threshold: halts, steps, tokens and EM over sigma (§6.5)."""
     settings = here.load_settings(strategy="tc-rag")
     from osler.questions import read_posed
-    from osler_lab.evaluate.sigma import summarize_points
     from osler_lab.studies import sensitivity as studies
+    from osler_lab.studies.sensitivity import summarize_points
 
     levels = studies.parse_sigmas(cppl=cppl, uct=uct)
     posed = read_posed(questions)
@@ -170,3 +176,182 @@ def plans(
     with show_progress(here) as progress:
         report = asyncio.run(study_plans(settings, posed, progress))
     here.show(asdict(report))
+
+
+CalibrationFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="Questions of your own, as JSON Lines; else those that come with Osler,"
+        " which its sample texts answer. For tau each line needs an answer; for --risk it is"
+        " an answer of `osler ask --json` with right: true or false; without a file, the"
+        " answers that readers judged (`feedback`)."
+    ),
+]
+Quantile = Annotated[
+    float,
+    typer.Option(
+        min=0.01,
+        max=0.99,
+        help="For sigma, share of first conclusions that may stand, right or wrong: no answer"
+        " is compared with a gold one. For tau, share of believed answers that are right.",
+    ),
+]
+Risk = Annotated[
+    float | None,
+    typer.Option(min=0.001, max=0.5, help="Share of wrong answers among the answered, at most."),
+]
+Confidence = Annotated[
+    float, typer.Option(min=0.5, max=0.999, help="Confidence of the bound set by --risk.")
+]
+
+StateMetric = Annotated[
+    Literal["cppl", "uct", "sureness"] | None,
+    typer.Option(help="The state value, where strategy.metric is to be another."),
+]
+
+
+def calibrate(
+    here: CliSession,
+    questions: CalibrationFile = None,
+    quantile: Quantile = 0.9,
+    risk: Risk = None,
+    confidence: Confidence = 0.95,
+    metric: StateMetric = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing.")] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Proceed even if strategy.sigma or tau is set, and remove it."
+        ),
+    ] = False,
+) -> None:
+    """Fit the least sureness of an answer, TC-RAG's sigma, or KAG-Thinker's tau.
+
+    With --risk, from graded answers: the least sureness with which at most so many of the answered
+    questions are wrong, below which Osler says that the evidence does not answer; where
+    strategy.kind is tc-rag, the sigma below which at most so many are. Else strategy.kind says
+    which of the two others. Sigma is then a quantile of state values without labels: it sets how
+    many conclusions stand, not how many of them are right. Each is used for this model (and
+    metric) alone, and a run that rests on it says so. All are written into the settings file.
+    """
+    # With --risk as `osler ask` without a strategy, whose answers are graded.
+    usual = "tc-rag" if risk is None or metric is not None else None
+    loaded = here.load_layers({"strategy.metric": metric}, strategy=usual)
+    from osler.settings import KagThinkerSettings, TcRagSettings
+    from osler_lab.studies import calibrate as fitting
+
+    bounds_sureness = risk is not None and not isinstance(loaded.settings.strategy, TcRagSettings)
+    # A threshold set by hand is somebody's decision: it is not overwritten in passing.
+    if not (bounds_sureness or force or dry_run):
+        fitting.refuse_hand_set(loaded)
+    today = datetime.now(UTC).date()
+    path = Path.cwd() / (here.file or "osler.toml")
+    if risk is not None:
+        fitted, more = _calibrate_risk(loaded.settings, questions, risk, confidence, today)
+    else:
+        named = str(questions) if questions else fitting.PACKAGED
+        is_thinker = isinstance(loaded.settings.strategy, KagThinkerSettings)
+        fit = _calibrate_tau if is_thinker else _calibrate_sigma
+        fitted, more = fit(here, loaded.settings, questions, quantile, named, today)
+    if not dry_run:
+        fitting.write_calibration(fitted, path, force=force)
+    document = {**asdict(fitted), **more, "path": None if dry_run else str(path)}
+    here.show(document, {**document, "values": ""})
+    if risk is not None:
+        bound = f"at most {more['bound']:.1%} of the answered are wrong"
+        here.print_line(f"{bound}, with {confidence:.0%} confidence, for questions like these")
+    if not dry_run:
+        here.print_line(f"written to {path}")
+
+
+def _calibrate_risk(
+    settings: Settings, file: Path | None, risk: float, confidence: float, today: date
+) -> tuple[Any, dict[str, Any]]:
+    """The fit, and what held for it: of sigma for TC-RAG, else of sureness."""
+    from osler.errors import BadConfig
+    from osler.settings import TcRagSettings
+    from osler_lab.studies.calibrate_sureness import (
+        fit_guaranteed_sigma,
+        fit_sureness,
+        read_graded_answers,
+        read_graded_states,
+        read_judged_answers,
+    )
+
+    chosen = settings.strategy
+    judged = [] if file or isinstance(chosen, TcRagSettings) else read_judged_answers(settings)
+    if file is None and not judged:
+        raise BadConfig("--risk needs graded answers", fix="name their file with --questions FILE")
+    named = str(file or "feedback")
+    if file is not None and isinstance(chosen, TcRagSettings):
+        states = read_graded_states(file)
+        # A sigma is fitted to one metric by name: the paper's first.
+        metric = "cppl" if chosen.metric == "auto" else chosen.metric
+        found, kept = fit_guaranteed_sigma(
+            states, metric, risk=risk, confidence=confidence, questions=named, today=today
+        )
+        return found, {**asdict(kept), "coverage": kept.coverage}
+    graded = read_graded_answers(file) if file else judged
+    values, kept = fit_sureness(
+        settings, graded, risk=risk, confidence=confidence, questions=named, today=today
+    )
+    bins = _bin_rights((one.sureness.probability, one.right) for one in graded)
+    return values, {**asdict(kept), "coverage": kept.coverage, "bins": bins}
+
+
+def _bin_rights(graded: Iterable[tuple[float, bool]]) -> list[dict[str, object]]:
+    """The share of right answers by how sure they were."""
+    from osler_lab.evaluate.metrics.choice import reliability
+
+    sure, right = zip(*graded, strict=True)
+    return [asdict(one) for one in reliability(sure, [*map(float, right)])]
+
+
+def _calibrate_sigma(
+    here: CliSession, settings: Settings, file: Path | None, share: float, named: str, today: date
+) -> tuple[Any, dict[str, Any]]:
+    from osler_lab.studies import calibrate as fitting
+
+    asked = fitting.read_questions(file) if file else fitting.packaged_questions()
+    with show_progress(here) as report:
+        measured = asyncio.run(fitting.measure_state_values(settings, asked, progress=report))
+    fitted = fitting.fit_sigma(measured, quantile=share, questions=named, today=today)
+    known = measured.known_values()
+    here.print_line("sigma is a quantile of all conclusions, right or wrong: it needs no labels")
+    return fitted, {
+        "answered": f"{len(known)} of {len(measured.values)}",
+        "quantiles": {
+            f"{q:.0%}": fitting.quantile_of(known, q) for q in (0.1, 0.25, 0.5, 0.75, 0.9)
+        },
+        "values": [{"question": v.question.text, "value": v.value} for v in measured.values],
+    }
+
+
+def _calibrate_tau(
+    here: CliSession, settings: Settings, file: Path | None, share: float, named: str, today: date
+) -> tuple[Any, dict[str, Any]]:
+    from osler_lab.studies import calibrate as fitting
+
+    asked = fitting.read_graded(file) if file else fitting.packaged_graded()
+    with show_progress(here) as report:
+        model, points = asyncio.run(fitting.measure_tau(settings, asked, progress=report))
+    fitted = fitting.fit_tau(model, points, share=share, questions=named, today=today)
+    values = [
+        {
+            "question": point.question.text,
+            "answer": point.answer,
+            "probability": point.probability,
+            "right": point.right,
+        }
+        for point in points
+    ]
+    if fitted.tau == 1.0:
+        here.print_line(
+            f"no tau makes {share:.0%} of the answers right: nothing is taken for known"
+        )
+    known = [(p.probability, p.right) for p in points if p.probability is not None]
+    return fitted, {
+        "answered": f"{len(known)} of {len(points)}",
+        "bins": _bin_rights(known) if known else [],
+        "values": values,
+    }

@@ -13,9 +13,9 @@ from osler.errors import BadRun
 from osler_lab.evaluate.datasets.base import csv_records, required_cells, yes_or_no
 from osler_lab.evaluate.intervals import Estimate, mean
 from osler_lab.evaluate.judged import Form, Judgement, read_judgements
+from osler_lab.evaluate.judges import DIMENSIONS, Rating, read_ratings
 from osler_lab.evaluate.log import TriedSamples
 from osler_lab.evaluate.metrics.choice import Agreement, agreement
-from osler_lab.evaluate.metrics.rubric import DIMENSIONS, Rating, read_ratings
 from osler_lab.evaluate.record import SampleKey
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from osler.errors import BadConfig, OslerError, require_extra
 from osler_lab.evaluate.intervals import Estimate
 from osler_lab.evaluate.scoreboard.tables import FrontPoint, RiskCurve, is_on_front
-from osler_lab.evaluate.sigma import METRICS, SigmaPoint
+from osler_lab.studies.sensitivity import METRICS, SigmaPoint
 
 _Row = tuple[str, Callable[[SigmaPoint], Estimate | None]]
 _ROWS: tuple[_Row, ...] = (

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf, log
 from pathlib import Path
 from random import Random
+from typing import Literal, get_args
 
 from osler.build import Parts, no_retriever, roles_of
 from osler.build.bounds import make_run
@@ -25,7 +26,8 @@ from osler.retrieve.relevance import CoverageRelevance
 from osler.retrieve.words import content_terms
 from osler.settings import Settings, TcRagSettings
 from osler.sources.catalogue import RESEARCH, WIKI
-from osler.types import Retriever
+from osler.trace import Event, Popped, Pushed, StateValued
+from osler.types import Halt, Retriever, Solution
 from osler_lab.evaluate.attacks import (
     CELLS,
     AttackCell,
@@ -34,7 +36,94 @@ from osler_lab.evaluate.attacks import (
     run_attack,
     summarize_cell,
 )
-from osler_lab.evaluate.sigma import METRICS, Metric, SigmaOutcome, record_outcome
+from osler_lab.evaluate.intervals import Estimate, mean, proportion
+
+Metric = Literal["cppl", "uct"]
+METRICS: tuple[Metric, ...] = get_args(Metric)
+
+
+@dataclass(frozen=True, slots=True)
+class SigmaOutcome:
+    """Outcome of one run under one sigma."""
+
+    id: str
+    metric: Metric
+    sigma: float
+    halt: Halt
+    steps: int
+    """The last action that was pushed, popped or valued."""
+    calls: int
+    tokens: int
+    values: tuple[float, ...]
+    """State values of Thoughts and Conclusions, in order."""
+    right: bool | None
+    """Whether the option is the right one; `None` where there is no gold answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class SigmaPoint:
+    """Summary of all runs under one sigma: a row of the table, a point of the figure."""
+
+    metric: Metric
+    sigma: float
+    converged: Estimate
+    halts: dict[str, int]
+    steps: Estimate
+    calls: Estimate
+    tokens: Estimate
+    state: Estimate | None
+    """Mean of the last state value of each run that has one."""
+    em: Estimate | None
+    """Exact match over the runs that have a gold answer."""
+
+
+def record_outcome(
+    posed: LabeledQuestion,
+    metric: Metric,
+    sigma: float,
+    solution: Solution,
+    events: Sequence[Event],
+) -> SigmaOutcome:
+    """Extracts the outcome of a finished run."""
+    # `i` counts actions from 1; the last one that touched the stack is the length of the run.
+    moved = [e.i for e in events if isinstance(e, Pushed | Popped | StateValued)]
+    right = solution.answer.option == posed.gold if posed.gold else None
+    return SigmaOutcome(
+        posed.question.id,
+        metric,
+        sigma,
+        solution.halt,
+        max(moved, default=0),
+        solution.usage.calls,
+        solution.usage.tokens,
+        tuple(e.value for e in events if isinstance(e, StateValued)),
+        right,
+    )
+
+
+def summarize_points(outcomes: Sequence[SigmaOutcome]) -> list[SigmaPoint]:
+    """Summarises the runs by metric and sigma, in order of both."""
+    keys = sorted({(o.metric, o.sigma) for o in outcomes})
+    return [
+        _summarize_point(*key, [o for o in outcomes if (o.metric, o.sigma) == key]) for key in keys
+    ]
+
+
+def _summarize_point(metric: Metric, sigma: float, runs: Sequence[SigmaOutcome]) -> SigmaPoint:
+    judged = [run.right for run in runs if run.right is not None]
+    last = [run.values[-1] for run in runs if run.values]
+    halts = {halt.value: sum(run.halt is halt for run in runs) for halt in Halt}
+    return SigmaPoint(
+        metric,
+        sigma,
+        proportion(halts[Halt.CONVERGED], len(runs)),
+        halts,
+        mean([run.steps for run in runs]),
+        mean([run.calls for run in runs]),
+        mean([run.tokens for run in runs]),
+        mean(last) if last else None,
+        proportion(sum(judged), len(judged)) if judged else None,
+    )
 
 
 def read_noise(path: Path, *, limit: int, seed: int) -> list[Target]:

@@ -13,7 +13,7 @@ VERBS = {
             ),
             "feedback": Verb(
                 "List feedback on answers and cards, newest first; or export questions from it.",
-                "osler_serve.cli.feedback:feedback",
+                "osler_serve.cli.home:feedback",
             ),
         },
     ),
@@ -24,7 +24,7 @@ VERBS = {
                 "Take a text, a document or a patient out of the knowledge base, its indexes and"
                 " snapshots, of recorded runs, tapes, conversations, evaluations and caches."
                 " Stop the server first.",
-                "osler_serve.cli.forget:forget",
+                "osler_serve.cli.home:forget",
             ),
         },
     ),
@@ -52,11 +52,11 @@ VERBS = {
             ),
             "backup": Verb(
                 "Back up the home folder, without caches, and the settings into one file.",
-                "osler_serve.cli.backup:backup",
+                "osler_serve.cli.home:backup",
             ),
             "restore": Verb(
                 "Restore a backup into an empty home.",
-                "osler_serve.cli.backup:restore",
+                "osler_serve.cli.home:restore",
             ),
         },
     ),

@@ -18,7 +18,7 @@ A capability is a Protocol, not a flag. A method that needs to score texts asks 
 `Likelihood`; a model that cannot score does not implement it, and `osler.build` says so before
 the run begins.
 
-Four rules hold in every engine, and the conformance kits in `osler_lab.testing` check them:
+Four rules hold in every engine, and the kits in `tests/support/conformance.py` check them:
 
 * log-probabilities are the raw model's, before grammar and temperature, in nats;
 * a last message of the assistant's is continued in place;

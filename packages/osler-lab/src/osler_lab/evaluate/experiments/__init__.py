@@ -1,10 +1,95 @@
-"""Experiments as data: the runs, and the table or figure of a paper that they repeat."""
+"""Experiments as data: the runs, and the table or figure of a paper that they repeat.
+
+Scoreboards and ablations are described in the same form: a packaged file, or one of the user's.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from importlib.resources import files
+from pathlib import Path
+from typing import TypeVar
 
-from osler_lab.evaluate.descriptions import described, list_names, read_description, require_tasks
+from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+
+from osler.errors import BadConfig
+from osler.text import suggest_word
+from osler_lab.evaluate.datasets import DATA_SETS
+
+Described = TypeVar("Described")
+_FIX = "compare it with those of Osler"
+# Names of the fields of every dataclass that a file describes.
+_FIELDS: set[str] = set()
+
+
+def described(kind: type[Described]) -> type[Described]:
+    """Marks a dataclass that a file describes: it takes no field that it does not have."""
+    _FIELDS.update(one.name for one in fields(kind))  # type: ignore[arg-type]
+    return with_config(ConfigDict(extra="forbid"))(kind)
+
+
+def list_names(package: str) -> tuple[str, ...]:
+    """Returns the names of the TOML files in the package, sorted."""
+    entries = files(package).iterdir()
+    return tuple(sorted(f.name.removesuffix(".toml") for f in entries if f.name.endswith(".toml")))
+
+
+def read_description(name: str, package: str, kind: type[Described]) -> Described:
+    """Reads a packaged description or the user's own TOML file.
+
+    Raises `BadConfig` naming the file, and the field that is unknown or wrong.
+    """
+    path, what, known = Path(name), kind.__name__.lower(), list_names(package)
+    if name in known:
+        text = files(package).joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    elif path.suffix == ".toml" and path.is_file():
+        text = path.read_text(encoding="utf-8")
+    else:
+        hint = suggest_word(name, known)
+        raise BadConfig(f"no {what} {name!r}", fix=f"{hint}choose one of {', '.join(known)}")
+    try:
+        return TypeAdapter(kind).validate_python({"name": path.stem, **tomllib.loads(text)})
+    except tomllib.TOMLDecodeError as error:
+        raise BadConfig(f"{what} {name}: {error}", fix=_FIX) from error
+    except ValidationError as error:
+        raise _wrong_field(f"{what} {name}", error) from error
+
+
+def _wrong_field(where: str, error: ValidationError) -> BadConfig:
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    if first["type"] == "unexpected_keyword_argument":
+        hint = suggest_word(str(first["loc"][-1]), sorted(_FIELDS))
+        return BadConfig(f"{where}: unknown field {place}", fix=f"{hint}{_FIX}")
+    # Pydantic puts these words before the text of an error that a check of ours raised.
+    reason = first["msg"].removeprefix("Value error, ")
+    return BadConfig(f"{where}: {f'{place}: ' if place else ''}{reason}", fix=_FIX)
+
+
+def require_known(
+    field: str, names: Iterable[str], known: Iterable[str], *, others: bool = False
+) -> None:
+    """Raises `ValueError` for a name that is not known, naming the field and what is near.
+
+    `others`: there may be names of the user's own, so only one that is nearly a known one is
+    refused.
+    """
+    every = list(known)
+    for name in names:
+        hint = suggest_word(name, every)
+        if name not in every and (hint or not others):
+            raise ValueError(f"{field}: unknown {name!r}. {hint}".rstrip())
+
+
+def require_tasks(field: str, words: Iterable[str]) -> None:
+    """As `require_known`, for data sets as `osler eval run` names them: part and files may follow.
+
+    Raises `ValueError`.
+    """
+    names = [word.partition("=")[0].partition("@")[0].strip() for word in words]
+    require_known(field, names, DATA_SETS)
 
 
 @described

@@ -21,7 +21,7 @@
 | query diversity | `choice.query_diversity` | Omni-RAG Eq. 5 |
 | agreement with people | `choice.agreement` | Omni-RAG A.2 |
 | relative drop | `choice.relative_drop` | Omni-RAG Table 6 |
-| rubric of long answers | `rubric.read_ratings` | Omni-RAG A.4 |
+| rubric of long answers | `judges.read_ratings` | Omni-RAG A.4 |
 
 Conventions: scores lie in 0 to 1 and are shown times 100; 0/0 counts as 0 unless the function says
 otherwise; a function raises `ValueError` where a measure has no meaning (no samples, no gold), so

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from osler_lab.evaluate.descriptions import described, read_description, require_tasks
+from osler_lab.evaluate.experiments import described, read_description, require_tasks
 
 
 @described

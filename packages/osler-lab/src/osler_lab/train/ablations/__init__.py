@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from osler.errors import BadConfig
 from osler.sources.catalogue import ALL_SOURCES
-from osler_lab.evaluate.descriptions import (
+from osler_lab.evaluate.experiments import (
     described,
     list_names,
     read_description,
