@@ -169,6 +169,7 @@ def open_citation(page: Any) -> None:
 def open_details(page: Any) -> None:
     """A verdict with its note, the studies' table, and a follow-up with what is searched for."""
     page.locator(".studies > summary").click()
+    page.locator(".actions button[aria-expanded]").click()
     page.locator(".feedback button").nth(2).click()
     page.locator(".followup textarea").fill(
         FOLLOW_UPS[page.evaluate("document.documentElement.lang")]
@@ -210,7 +211,6 @@ def states(url: str, language: str) -> Iterator[PageState]:
     yield PageState("runs", "runs", ".runs li")
     both = f"compare/{made['tc-rag']}/{made['rag']}"
     yield PageState("compare", both, ".pair article + article .answer")
-    yield PageState("threads", "threads", ".threads li")
     yield PageState("thread", f"threads/{old}", ".turn .answer")
     yield PageState("knowledge", f"knowledge?q={quote(SEARCH[language])}", ".hits li")
     yield PageState("documents", "knowledge", ".files li", send_program)

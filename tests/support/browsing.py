@@ -111,7 +111,7 @@ def open_page(
 def ask_question(page: Any, question: str = QUESTION) -> None:
     """Asks, and waits for the answer."""
     page.get_by_label("A medical question").fill(question)
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.keyboard.press("Enter")
     page.get_by_role("heading", name="Answer", exact=True).wait_for()
 
 

@@ -10,13 +10,14 @@ import { PassagePage } from "./pages/PassagePage";
 import { RunPage } from "./pages/RunPage";
 import { Runs } from "./pages/Runs";
 import { Scoreboard } from "./pages/Scoreboard";
-import { ThreadPage, Threads } from "./pages/Threads";
+import { ThreadPage } from "./pages/Threads";
 import { OpenRecord } from "./parts/OpenRecord";
+import { Sidebar } from "./parts/Sidebar";
 import { Wrong } from "./parts/Wrong";
 import { usePlace, type Place } from "./place";
 import { tongue, type Tongue, type Words } from "./words";
 
-const NOBODY: api.About = { strategies: [], strategy: "", notice: "", version: "", snapshot: "", models: {} };
+const NOBODY: api.About = { strategies: [], strategy: "", exports: [], notice: "", version: "", snapshot: "", models: {} };
 
 export function App() {
   const at = usePlace();
@@ -24,6 +25,7 @@ export function App() {
   const [dark, setDark] = useKept("osler.dark", () => matchMedia("(prefers-color-scheme: dark)").matches);
   const [about, learn] = useState(NOBODY);
   const [locked, lock] = useState(false);
+  const [aside, pull] = useState(false); // the list of conversations, where it has no place beside
   const [patient, open] = useState<api.OpenPatient | null>(null);
   const speak = tongue(zh);
   const { words } = speak;
@@ -38,6 +40,13 @@ export function App() {
     );
   }, []);
   useEffect(look, [look]);
+  useEffect(() => {
+    const close = () => lock(true);
+    window.addEventListener(api.LOCKED, close);
+    return () => window.removeEventListener(api.LOCKED, close);
+  }, []);
+  const here = at.parts.join("/");
+  useEffect(() => pull(false), [here]);
   useEffect(() => {
     document.documentElement.lang = zh ? "zh" : "en";
     document.documentElement.dataset.theme = dark ? "dark" : "light";
@@ -57,6 +66,12 @@ export function App() {
         <a className="mark" href="#/">
           Osler
         </a>
+        <a className="button main" href="#/">
+          {words.newQuestion}
+        </a>
+        <button className="drawer" aria-expanded={aside} aria-controls="side" onClick={() => pull(!aside)}>
+          {words.threads}
+        </button>
         <Nav at={at} words={words} />
         <span className="switches">
           <button onClick={() => setZh(!zh)} lang={zh ? "en" : "zh"}>
@@ -69,9 +84,12 @@ export function App() {
       </header>
       <aside className="notice small">{words.notice || about.notice}</aside>
       <OpenRecord patient={patient} speak={speak} />
-      <main id="content" tabIndex={-1}>
-        {locked ? <Key words={words} done={look} /> : <Here at={at} speak={speak} about={about} />}
-      </main>
+      <div className={aside ? "shell open" : "shell"}>
+        {!locked && <Sidebar at={at} speak={speak} />}
+        <main id="content" tabIndex={-1}>
+          {locked ? <Key words={words} done={look} /> : <Here at={at} speak={speak} about={about} />}
+        </main>
+      </div>
       <footer className="small">
         <span>{about.version && `Osler ${about.version}`}</span>
         <span>{`${words.keys}: ${words.keysAre}`}</span>
@@ -88,14 +106,11 @@ function toContent(event: { preventDefault: () => void }) {
 function Nav({ at, words }: { at: Place; words: Words }) {
   const first = at.parts[0] ?? "";
   const pages: [string, string, string[]][] = [
-    ["", words.ask, [""]],
     ["knowledge", words.knowledge, ["knowledge", "passages", "concepts"]],
-    ["threads", words.threads, ["threads"]],
-    ["runs", words.runs, ["runs", "compare"]],
     ["evaluations", words.evaluations, ["evaluations", "scoreboard"]],
   ];
   return (
-    <nav>
+    <nav aria-label={words.pages}>
       {pages.map(([path, name, under]) => (
         <a key={path} href={`#/${path}`} aria-current={under.includes(first) ? "page" : undefined}>
           {name}
@@ -111,9 +126,9 @@ function Here({ at, speak, about }: { at: Place; speak: Tongue; about: api.About
     case "":
       return <Ask about={about} speak={speak} />;
     case "runs":
-      return id ? <RunPage key={id} id={id} replay={more === "replay"} speak={speak} /> : <Runs speak={speak} />;
+      return id ? <RunPage key={id} id={id} replay={more === "replay"} about={about} speak={speak} /> : <Runs speak={speak} />;
     case "threads":
-      return id ? <ThreadPage key={id} id={id} speak={speak} /> : <Threads speak={speak} />;
+      return id ? <ThreadPage key={id} id={id} about={about} speak={speak} /> : <Runs speak={speak} />;
     case "compare":
       return <Compare key={`${id} ${more}`} ids={[id, more]} speak={speak} />;
     case "knowledge":

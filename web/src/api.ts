@@ -93,6 +93,15 @@ export interface Listed {
   question: string;
 }
 
+export interface Conversation {
+  id: string;
+  kind: "thread" | "run";
+  title: string;
+  created: string;
+  status: string;
+  last_run: string;
+}
+
 export interface Alone {
   standalone: string;
   rewritten_by: string; // rule or user; empty where the question stood alone
@@ -297,6 +306,7 @@ export interface Sample {
 export interface About {
   strategies: string[];
   strategy: string;
+  exports: string[]; // formats of files that the server can write
   notice: string;
   version: string;
   snapshot: string;
@@ -324,11 +334,17 @@ export class Refusal extends Error {
   constructor(
     message: string,
     readonly status: number,
+    readonly code: string,
     readonly danger: Danger | null = null,
   ) {
     super(message);
   }
 }
+
+// No reply came: the server is away, or the network is.
+export class Away extends Error {}
+
+export const LOCKED = "osler-locked"; // an event: the key is wanted, or holds no more
 
 let key = ""; // kept in memory alone: a reload asks again
 
@@ -340,29 +356,43 @@ function headers(): Record<string, string> {
   return key ? { Authorization: `Bearer ${key}` } : {};
 }
 
-async function call<T>(path: string, body?: unknown): Promise<T> {
-  const type = { "Content-Type": "application/json" };
-  const post = { method: "POST", body: JSON.stringify(body), headers: { ...headers(), ...type } };
-  const reply = await fetch(`api/v1/${path}`, body === undefined ? { headers: headers() } : post);
-  const document = await reply.json().catch(() => ({ detail: reply.statusText }));
-  if (!reply.ok) throw refusal(document, reply.status);
-  return document;
+// Every request goes out here: no browser's wording comes through.
+async function reach(path: string, how: RequestInit = {}): Promise<Response> {
+  const sent = { ...how, headers: { ...headers(), ...how.headers } };
+  const reply = await fetch(path, sent).catch((error) => {
+    throw how.signal?.aborted ? error : new Away();
+  });
+  if (reply.status === 401) window.dispatchEvent(new Event(LOCKED));
+  return reply;
 }
 
-function refusal(document: { detail: string; fix?: string; danger?: Danger | null }, status: number): Refusal {
-  const more = document.fix ? ` (${document.fix})` : "";
-  return new Refusal(`${document.detail}${more}`, status, document.danger ?? null);
+async function asked(path: string, how: RequestInit = {}): Promise<Response> {
+  const reply = await reach(path, how);
+  if (!reply.ok) throw refusal(await reply.json().catch(() => null), reply.status);
+  return reply;
+}
+
+async function call<T>(path: string, body?: unknown, method = "POST"): Promise<T> {
+  const type = { "Content-Type": "application/json" };
+  const how = body === undefined ? {} : { method, body: JSON.stringify(body), headers: type };
+  const reply = await asked(`api/v1/${path}`, how);
+  return reply.status === 204 ? (undefined as T) : reply.json();
+}
+
+type Problem = { detail: string; code?: string; fix?: string; danger?: Danger | null } | null;
+
+function refusal(document: Problem, status: number): Refusal {
+  const more = document?.fix ? ` (${document.fix})` : "";
+  return new Refusal(`${document?.detail ?? ""}${more}`, status, document?.code ?? "", document?.danger);
 }
 
 async function remove(path: string): Promise<void> {
-  const reply = await fetch(`api/v1/${path}`, { method: "DELETE", headers: headers() });
-  if (!reply.ok) throw refusal(await reply.json().catch(() => ({ detail: reply.statusText })), reply.status);
+  await asked(`api/v1/${path}`, { method: "DELETE" });
 }
 
 // A file of an answer or a conversation, as bytes: a link could bear no key.
 export async function exported(path: string, to: string): Promise<{ blob: Blob; name: string }> {
-  const reply = await fetch(`api/v1/${path}/export?to=${of(to)}`, { headers: headers() });
-  if (!reply.ok) throw refusal(await reply.json().catch(() => ({ detail: reply.statusText })), reply.status);
+  const reply = await asked(`api/v1/${path}/export?to=${of(to)}`);
   const name = /filename="([^"]+)"/.exec(reply.headers.get("content-disposition") ?? "")?.[1];
   return { blob: await reply.blob(), name: name ?? "osler" };
 }
@@ -377,9 +407,9 @@ export function send(source: string, file: File, progress: (share: number) => vo
     for (const [name, value] of Object.entries(headers())) request.setRequestHeader(name, value);
     request.responseType = "json";
     request.upload.onprogress = ({ loaded, total }) => progress(loaded / Math.max(1, total));
-    request.onerror = () => fail(new Error(""));
+    request.onerror = () => fail(new Away());
     request.onload = () =>
-      request.status < 300 ? done(request.response) : fail(refusal(request.response ?? { detail: request.statusText }, request.status));
+      request.status < 300 ? done(request.response) : fail(refusal(request.response, request.status));
     request.send(form);
   });
 }
@@ -393,13 +423,16 @@ export const runs = (before = "") =>
   call<{ runs: Listed[]; next: string | null }>(`runs?limit=50&before=${of(before)}`);
 export const cancel = (id: string) => call<Run>(`runs/${of(id)}/cancel`, {});
 export const studies = (id: string) => call<{ rows: Study[] }>(`runs/${of(id)}/studies`);
-export const threads = () => call<{ threads: Thread[] }>("threads");
+export const conversations = (find: string, before: string) =>
+  call<{ conversations: Conversation[]; next: string | null }>(`conversations?limit=50&find=${of(find)}&before=${of(before)}`);
+export const rename = (id: string, title: string) => call<void>(`conversations/${of(id)}`, { title }, "PUT");
+export const deleteConversation = (id: string) => remove(`conversations/${of(id)}`);
+export const followUps = (id: string) => call<{ questions: string[] }>(`runs/${of(id)}/follow_ups`);
 export const thread = (id: string) => call<Thread>(`threads/${of(id)}`);
 export const changes = (id: string) => call<{ changes: Change[] }>(`threads/${of(id)}/changes`);
 export const goOn = (run: string) => call<Thread>("threads", { run_id: run });
 export const standalone = (id: string, question: string) => call<Alone>(`threads/${of(id)}/standalone`, { question });
 export const askIn = (id: string, body: object) => call<{ turn: Turn; danger: Danger | null }>(`threads/${of(id)}/turns`, body);
-export const deleteThread = (id: string) => remove(`threads/${of(id)}`);
 export const places = () => call<Places>("uploads");
 export const uploads = (source: string) => call<{ uploads: Upload[] }>(`uploads/${of(source)}`);
 export const reread = (one: Upload) => call<Sent>(`uploads/${of(one.source)}/${of(one.name)}/reread`, {});
@@ -419,11 +452,7 @@ export const passage = (id: string, context: number) =>
 export const concepts = (term: string) =>
   call<{ concepts: { id: string; name: string }[] }>(`graph/concepts?term=${of(term)}`);
 export const concept = (id: string) => call<Concept>(`graph/concepts/${of(id)}`);
-export const scoreboard = async (): Promise<Block[]> => {
-  const reply = await fetch("assets/scoreboard.json");
-  if (!reply.ok) throw refusal(await reply.json().catch(() => ({ detail: reply.statusText })), reply.status);
-  return reply.json();
-};
+export const scoreboard = async (): Promise<Block[]> => (await asked("assets/scoreboard.json")).json();
 export const evaluations = () => call<{ evaluations: Evaluated[] }>("evaluations");
 export const evaluation = (name: string) => call<Evaluation>(`evaluations/${of(name)}`);
 export const samples = (name: string, strategy: string, task: string) =>
@@ -432,9 +461,6 @@ export const samples = (name: string, strategy: string, task: string) =>
 export const events =
   (id: string): Open =>
   (after, stop) =>
-    fetch(`api/v1/runs/${of(id)}/events`, {
-      headers: { ...headers(), "Last-Event-ID": String(after) },
-      signal: stop,
-    });
+    reach(`api/v1/runs/${of(id)}/events`, { headers: { "Last-Event-ID": String(after) }, signal: stop });
 
 export const working = (status: string) => status === "queued" || status === "running";

@@ -1,11 +1,16 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import * as api from "./api";
+import { explained } from "./errors";
 import type { Heard } from "./events";
 import { heard, told, type Told } from "./log";
 import { follow } from "./stream";
+import { WORDS } from "./words";
 
+export const LISTED = "osler-listed"; // an event: what the list of conversations shows has changed
+
+// What went wrong, in the language that the page is in.
 export const why = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
+  explained(error, WORDS[document.documentElement.lang.startsWith("zh") ? "zh" : "en"]);
 
 // What the server was asked for; again whenever `ask` changes.
 export function useLoaded<T>(ask: () => Promise<T>): { found: T | null; wrong: string } {
@@ -65,6 +70,7 @@ export function useRun(id: string): Watched {
       });
       flush();
       await look();
+      window.dispatchEvent(new Event(LISTED));
     };
     watch().catch((error) => !end.signal.aborted && setWrong(why(error)));
     return () => (clearInterval(timer), end.abort());
@@ -91,6 +97,29 @@ export function useKeys(pressed: (key: string) => boolean): void {
     window.addEventListener("keydown", hear);
     return () => window.removeEventListener("keydown", hear);
   }, []);
+}
+
+// Words that are being written: they outlast another page, a reload and a server that is away.
+export function useDraft(name: string): [string, (text: string) => void] {
+  const [text, put] = useState(() => stored(() => sessionStorage.getItem(name)) ?? "");
+  const write = (next: string) => {
+    stored(() => (next ? sessionStorage.setItem(name, next) : sessionStorage.removeItem(name)));
+    put(next);
+  };
+  return [text, write];
+}
+
+export const QUESTION = "osler.question"; // the draft of the page that asks
+
+export function draft(question: string): void {
+  stored(() => sessionStorage.setItem(QUESTION, question));
+}
+
+// Enter sends, Shift and Enter break the line; a word that an input method still makes is left alone.
+export function sendOnEnter(event: React.KeyboardEvent<HTMLTextAreaElement>): void {
+  if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+  event.preventDefault();
+  event.currentTarget.form?.requestSubmit();
 }
 
 // A choice that stays with this browser; where it keeps nothing, with this visit.

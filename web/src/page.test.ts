@@ -2,7 +2,9 @@ import { expect, test } from "vitest";
 import { asking, link, parsed } from "./place";
 import type { Event } from "./events";
 import { sorted } from "./parts/SortedTable";
-import { stepName } from "./parts/Waiting";
+import { Away, Refusal } from "./api";
+import { explained } from "./errors";
+import { stages, stepName } from "./parts/Waiting";
 import { costParts, shownMoney } from "./cost";
 import { highlighted, marked, plain, shortSeconds } from "./plain";
 import { tongue, WORDS } from "./words";
@@ -84,5 +86,20 @@ test("what goes on is said in plain words", () => {
   expect(said({ type: "retrieval.done", hits: [{}] })[0]).toBe("reading 1 passage");
   expect(said({ type: "lf.begun", n: 2, question: "Its dose?" })[0]).toBe("step 2: Its dose?");
   expect(said({ type: "run.note", text: "x" })).toEqual(["Note", "说明"]);
-  expect([0.95, 0.7, 0.5, 0.1].map((p) => tongue(false).sure(p))).toEqual(["very likely", "likely", "more likely than not", "uncertain"]);
+  expect([0.95, 0.5, 0.48, 0.01].map((p) => tongue(false).sure(p))).toEqual(["very likely", "likely", "uncertain", "probably not"]);
+});
+
+test("while an answer is made its stages are told, each once and none of the machine's", () => {
+  const events = ["run.started", "retrieval.started", "retrieval.started", "math.run", "run.note", "math.run"].map((type, at) => ({ at, event: { type, sources: ["book"] } }));
+  expect(stages(events, tongue(false))).toEqual(["searching book", "calculating"]);
+});
+
+test("what went wrong is said in a reader's words, and the server's own where it has better ones", () => {
+  const said = (error: unknown) => [explained(error, WORDS.en), explained(error, WORDS.zh)];
+  expect(said(new Away())).toEqual([WORDS.en.away, WORDS.zh.away]);
+  expect(said(new TypeError("Failed to fetch"))[0]).toBe(WORDS.en.pageFailed);
+  expect(said(new Refusal("question: Value should have at most 8000 items", 422, "too_long"))[0]).toBe(WORDS.en.tooLong);
+  expect(said(new Refusal("", 401, "wrong_key"))[0]).toBe(WORDS.en.keyEnded);
+  expect(said(new Refusal("a file of .exe is not accepted", 422, "bad_upload"))[0]).toBe("a file of .exe is not accepted");
+  expect(said(new Refusal("", 502, ""))[0]).toBe(WORDS.en.serverFailed);
 });

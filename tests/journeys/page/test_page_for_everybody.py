@@ -35,7 +35,10 @@ EVENTS: list[dict[str, Any]] = [
     {"type": "plan.proposed", "queries": [{"source": "book", "j": 0, "query": HOSTILE}]}
     | {"origin": "planner"},
 ]
-CLOSED = ".machinery > summary, .choices > summary, .turn:not([open]) > summary, .studies > summary"
+CLOSED = (
+    ".machinery > summary, .actions .menu > summary, .choices > summary,"
+    " .turn:not([open]) > summary, .studies > summary"
+)
 SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
@@ -56,7 +59,6 @@ def addresses(place: ServedOsler) -> dict[str, str]:
     return {
         "": "textarea",
         "runs": ".runs li",
-        "threads": ".threads li",
         f"threads/{thread}": ".turn .answer",
         "knowledge": ".files li",
         f"runs/{told}": ".machinery",
@@ -140,12 +142,13 @@ def test_axe_finds_nothing_in_what_comes_and_goes(
         page.get_by_role("dialog").wait_for()
         found += violations(page)
         page.keyboard.press("Escape")
+        page.get_by_role("button", name="Feedback").click()
         page.get_by_role("button", name="unsafe").click()
         page.get_by_label("Ask a follow-up question").fill("And in children?")
         page.get_by_role("button", name="Show what will be searched for").click()
         page.get_by_label("Searched for as").wait_for()
         found += violations(page)
-        page.get_by_role("button", name="Save to conversations").click()
+        page.locator(".followup").get_by_role("button", name="Ask", exact=True).click()
         page.locator(".turn .answer").wait_for()
         with KnowledgeBase.open(home / "kb") as kb:
             kb.remove(source="wiki")
@@ -206,6 +209,7 @@ def test_every_page_is_all_chinese_when_asked(
     english = re.compile(
         r"\b(Answer|Evidence|Ask|Runs|Knowledge|Evaluations|Source plan|All events|Working memory"
         r"|Replay|Step|Search|Made with|Relations|Measure|Strategy|Started|Finished|waiting|done"
+        r"|Print|Feedback|More|Rename|Title|New question"
         r"|Not reached|rank|Close|Conversation|Conversations|Delete|Copy|Save|Documents"
         r"|Group|Side by side|Scoreboard|Keep|look up|calculate|Thought)\b"
     )

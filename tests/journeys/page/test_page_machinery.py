@@ -210,9 +210,9 @@ def test_runs_are_listed_filtered_opened_and_replayed(page: Any, place: ServedOs
     with httpx2.Client(base_url=place.url) as client:
         read_stream(client, start_run(client, "What is given first in case seven?"))
         read_stream(client, start_run(client, "What is given first in case eight?"))
-    page.get_by_role("link", name="Runs").click()
+    page.get_by_role("link", name="All questions").click()
     page.get_by_label("Filter").fill("seven")
-    link = page.get_by_role("link", name="What is given first in case seven?")
+    link = page.locator("main").get_by_role("link", name="What is given first in case seven?")
     link.wait_for()
     expect_count(page.locator(".runs li"), 1)
     page.locator(".runs").get_by_role("link", name="Replay").click()
@@ -230,7 +230,7 @@ def test_two_runs_stand_side_by_side_and_what_both_found_is_marked(
         read_stream(client, start_run(client, "Which drug comes first, one?"))
         read_stream(client, start_run(client, "Which drug comes first, two?", strategy="direct"))
         read_stream(client, start_run(client, "Which drug comes first, one?", k=1))
-    page.get_by_role("link", name="Runs").click()
+    page.get_by_role("link", name="All questions").click()
     page.get_by_label("Filter").fill("comes first, one?")
     page.get_by_role("checkbox").nth(0).check()
     page.get_by_role("checkbox").nth(1).check()
@@ -247,6 +247,7 @@ def test_two_runs_stand_side_by_side_and_what_both_found_is_marked(
 
 def test_the_report_to_print_has_the_same_answer_and_no_script(page: Any) -> None:
     ask_question(page, QUESTION)
+    page.locator(".actions summary").click()
     page.get_by_role("link", name="Printable report").click()
     page.wait_for_url("**/report.html")
     assert "Adrenaline is given first." in page.content()
@@ -258,7 +259,7 @@ def test_on_paper_there_are_the_answer_and_its_evidence_and_no_controls(page: An
     page.emulate_media(media="print")
     page.locator(".answer .said").wait_for()
     page.locator(".card .quote").first.wait_for()
-    for gone in ("header", "footer", ".answer button.plain"):
+    for gone in ("header", "footer", ".actions", ".side"):
         assert not page.locator(gone).first.is_visible()
 
 
@@ -283,4 +284,4 @@ def test_a_run_of_five_thousand_events_is_shown(window: Window, place: ServedOsl
 
 def test_a_run_that_is_not_there_says_so(window: Window, place: ServedOsler) -> None:
     with window(place, "runs/20260101-000000-ffffffffffff", expected=["404"]) as page:
-        expect_text(page.get_by_role("alert"), "there is no run")
+        expect_text(page.get_by_role("alert"), "not there any more")

@@ -16,7 +16,7 @@ def passage(title: str, section: str, n: int = 0, **more: object) -> Passage:
 def test_a_question_is_made_of_a_section_and_what_it_is_about() -> None:
     found = [
         passage("Rheumatology", "Gout > Lowering uric acid"),
-        passage("Ibuprofen", "Use in pregnancy"),
+        passage("Ibuprofen | Notes of a site", "Use in pregnancy"),
         passage("Cardiology", "Heart failure > ACE inhibitors"),
         passage("Nephrology", "Stones > Diet"),
     ]

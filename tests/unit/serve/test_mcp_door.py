@@ -249,6 +249,8 @@ async def test_mcp_argument_out_of_bounds_is_refused_with_a_message(
             told = said.content[0].text
     assert told
     assert "Traceback" not in told
+    if tool == "nothing":
+        assert "there is no tool 'nothing'; there are answer_question, " in told
 
 
 async def test_mcp_over_http_needs_the_api_key(home: Path) -> None:

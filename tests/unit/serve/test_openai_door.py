@@ -23,6 +23,8 @@ QUESTION = [
     {"role": "user", "content": "Which drug is given first, into the outer thigh, at once?"}
 ]
 
+TOOLS: list[Any] = [{"type": "function", "function": {"name": "f"}}]
+
 
 @pytest.fixture(scope="module")
 def client(place: ServedOsler) -> Iterator[Any]:
@@ -97,7 +99,7 @@ async def test_osler_s_own_client_of_such_servers_gets_an_answer(place: ServedOs
     [
         ({"model": "gpt-9"}, "NotFoundError", "model"),
         ({"model": "osler/"}, "NotFoundError", "model"),
-        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "Unprocessable", "tools"),
+        ({"tools": TOOLS, "tool_choice": "required"}, "Unprocessable", "tool_choice"),
         ({"n": 2}, "Unprocessable", "n"),
         ({"logprobs": True}, "Unprocessable", "logprobs"),
         ({"stop": ["x"]}, "Unprocessable", "stop"),
@@ -117,6 +119,20 @@ def test_unsupported_parameter_is_refused_in_openai_s_error_form(
     assert failed.value.param == param
     assert failed.value.type == "invalid_request_error"
     assert failed.value.code
+
+
+def test_tools_are_taken_and_not_called_and_the_reply_tells_what_it_rests_on(client: Any) -> None:
+    reply = client.chat.completions.create(
+        model="osler/rag", messages=QUESTION, tools=TOOLS, tool_choice="auto"
+    )
+    assert reply.choices[0].finish_reason == "stop"
+    told = reply.model_dump()["osler"]
+    assert "tools were not called" in told["unread"]
+    (source,) = told["sources"]
+    assert (source["number"], source["title"], source["illustrative"]) == (1, "Anaphylaxis", False)
+    assert source["url"] == reply.model_dump()["citations"][0]
+    assert (told["grounding"], told["quoted"]) == ("grounded", False)
+    assert {"sureness", "notes"} <= told.keys()
 
 
 def test_an_image_is_refused_and_parts_of_text_are_read(client: Any) -> None:

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import * as api from "../api";
-import { useLoaded, why } from "../hooks";
+import { QUESTION, sendOnEnter, useDraft, useLoaded, why } from "../hooks";
+import { Begun, remember } from "../parts/Begun";
 import { DangerNotice } from "../parts/Danger";
 import { Dropped } from "../parts/Machinery";
 import { link } from "../place";
@@ -9,7 +10,8 @@ import type { Tongue } from "../words";
 
 export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
   const { words } = speak;
-  const [question, setQuestion] = useState("");
+  const [question, setQuestion] = useDraft(QUESTION);
+  const [begun, show] = useState(false);
   const [options, setOptions] = useState("");
   const [strategy, setStrategy] = useState("");
   const [sources, setSources] = useState<string[]>([]);
@@ -31,12 +33,19 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
     });
     work(false);
   };
-  const begin = (more: object) =>
-    doing(async () => {
-      window.location.hash = link("runs", (await api.start({ ...asked, ...more })).run_id);
+  const begin = async (more: object) => {
+    show(true); // at once: the server's reply may take its time
+    await doing(async () => {
+      const { run_id } = await api.start({ ...asked, ...more });
+      remember(run_id, question);
+      setQuestion("");
+      window.location.hash = link("runs", run_id);
     });
+    show(false);
+  };
   const propose = () => doing(async () => setPlan(await api.plan(asked)));
   const change = (next: string) => (setQuestion(next), setPlan(null), warn(null));
+  if (begun) return <Begun question={question} speak={speak} />;
   return (
     <form
       className="ask"
@@ -50,7 +59,7 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
       <div className="sheet">
         <label className="big">
           {words.question}
-          <textarea required autoFocus rows={3} value={question} onChange={(e) => change(e.target.value)} />
+          <textarea required autoFocus rows={3} value={question} onKeyDown={sendOnEnter} onChange={(e) => change(e.target.value)} />
         </label>
         <details className="choices">
           <summary>{words.choices}</summary>
@@ -77,7 +86,12 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
             {busy ? words.planning : words.plan}
           </button>
         </p>
-        {wrong && <p role="alert">{plain(wrong)}</p>}
+        <p className="small">{words.enterSends}</p>
+        {wrong && (
+          <p role="alert">
+            {plain(wrong)} {question && words.questionKept}
+          </p>
+        )}
       </div>
       {plan && (
         <Plan plan={plan} change={setPlan} speak={speak} run={() => void begin({ plan: plan.queries })} />

@@ -9,7 +9,9 @@ import type { Tongue } from "../words";
 
 export function Knowledge({ asked, speak }: { asked: URLSearchParams; speak: Tongue }) {
   const { words } = speak;
-  const known = useLoaded(api.sources);
+  const [changes, change] = useState(0); // of the texts, by this page
+  const counted = useCallback(() => api.sources(), [changes]);
+  const known = useLoaded(counted);
   const kb = useLoaded(api.kb);
   return (
     <section aria-label={words.knowledge}>
@@ -18,7 +20,7 @@ export function Knowledge({ asked, speak }: { asked: URLSearchParams; speak: Ton
       {kb.found && !kb.found.built && <p className="note">{words.notBuilt}</p>}
       <Form key={asked.toString()} asked={asked} sources={known.found?.sources ?? []} speak={speak} />
       {asked.get("q") && <Hits key={`hits ${asked}`} asked={asked} speak={speak} />}
-      <Uploads speak={speak} />
+      <Uploads changed={() => change((times) => times + 1)} speak={speak} />
       {kb.found?.graph && (
         <details className="choices">
           <summary>{words.inGraph}</summary>

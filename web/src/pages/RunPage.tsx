@@ -1,19 +1,23 @@
 import { useRef, useState } from "react";
-import { goOn, working, type Run, type Thread } from "../api";
+import { askIn, goOn, working, type About, type Run, type Thread } from "../api";
 import { useKeys, useRun, why } from "../hooks";
 import { Answer, Warnings } from "../parts/Answer";
+import { Begun, remember, remembered } from "../parts/Begun";
 import { Cards } from "../parts/Cards";
 import { DangerNotice } from "../parts/Danger";
 import { FollowUp } from "../parts/FollowUp";
 import { Machinery } from "../parts/Machinery";
 import { Opened } from "../parts/Opened";
+import { Suggested } from "../parts/Suggested";
 import { Waiting } from "../parts/Waiting";
 import { Wrong } from "../parts/Wrong";
 import { link } from "../place";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
 
-export function RunPage({ id, replay, speak }: { id: string; replay: boolean; speak: Tongue }) {
+type Given = { id: string; replay: boolean; about: About; speak: Tongue };
+
+export function RunPage({ id, replay, about, speak }: Given) {
   const watched = useRun(id);
   const { run, events, log, wrong } = watched;
   const [opened, open] = useState<number | null>(null);
@@ -23,6 +27,9 @@ export function RunPage({ id, replay, speak }: { id: string; replay: boolean; sp
   const begun = useRef<Promise<Thread> | null>(null);
   const open_ = () => (begun.current ??= goOn(id));
   const toThread = (thread: string) => (window.location.hash = link("threads", thread));
+  const [failed, setFailed] = useState("");
+  const again = () =>
+    askAgain(run, open_).then(toThread, (error) => setFailed(why(error)));
   useKeys((key) => {
     if (/^[1-9]$/.test(key)) return open(Number(key)), true;
     if (key === "j" || key === "k") return step(key === "j" ? 1 : -1), true;
@@ -38,36 +45,38 @@ export function RunPage({ id, replay, speak }: { id: string; replay: boolean; sp
           <a href={link("runs")}>{speak.words.runs}</a>
         </p>
       )}
+      {!run && !wrong && remembered(id) && <Begun question={remembered(id)} speak={speak} />}
       {run && <Question run={run} />}
       {going && <Waiting watched={watched} speak={speak} />}
       <Warnings log={log} speak={speak} />
       {run && !going && (
-        <div className="columns">
-          <Answer run={run} speak={speak} lit={{ lit, light, open }} />
+        <div className="answered">
+          {run.answer && run.snapshot !== about.snapshot && about.snapshot && (
+            <p className="outdated" role="status">
+              {speak.words.outdated}
+            </p>
+          )}
+          <Answer run={run} about={about} again={() => void again()} speak={speak} lit={{ lit, light, open }} />
+          {failed && <p role="alert">{plain(failed)}</p>}
           {run.answer && <Cards run={run} speak={speak} lit={{ lit, light, open }} />}
+          {run.answer && <Suggested run={id} open={open_} asked={toThread} speak={speak} />}
         </div>
       )}
       {run?.answer && !going && <FollowUp open={open_} asked={toThread} speak={speak} />}
-      {run?.answer && !going && <Keep open={open_} kept={toThread} speak={speak} />}
       <Machinery run={run} events={events} log={log} speak={speak} over={run !== null && !going} replay={replay} />
       {chosen && <Opened one={chosen} speak={speak} close={() => open(null)} />}
     </>
   );
 }
 
-type Given = { open: () => Promise<Thread>; kept: (thread: string) => void; speak: Tongue };
-
-// The question as a conversation of its own, to be asked again when the knowledge base has changed.
-function Keep({ open, kept, speak }: Given) {
-  const { words } = speak;
-  const [wrong, setWrong] = useState("");
-  const keep = () => open().then(({ thread_id }) => kept(thread_id), (error) => setWrong(why(error)));
-  return (
-    <p className="keep small">
-      <button onClick={() => void keep()}>{words.keep}</button> {words.keepMeans}
-      {wrong && <span role="alert">{plain(wrong)}</span>}
-    </p>
-  );
+// The same question by the same strategy, as the next turn of its conversation.
+async function askAgain(run: Run | null, open: () => Promise<Thread>): Promise<string> {
+  if (!run) return "";
+  const { question, strategy, options } = run;
+  const { thread_id, turns } = await open();
+  const { turn } = await askIn(thread_id, { question, standalone: question, strategy, options, after: turns.length });
+  remember(turn.run_id, question);
+  return thread_id;
 }
 
 export function Question({ run }: { run: Run }) {

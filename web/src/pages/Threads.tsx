@@ -5,48 +5,20 @@ import { Answer, Warnings, type Lit } from "../parts/Answer";
 import { Cards } from "../parts/Cards";
 import { DangerNotice } from "../parts/Danger";
 import { FollowUp } from "../parts/FollowUp";
-import { moment } from "../parts/Machinery";
 import { Opened } from "../parts/Opened";
 import { Share } from "../parts/Share";
-import { Sure } from "../parts/Uploads";
+import { Suggested } from "../parts/Suggested";
 import { Waiting } from "../parts/Waiting";
 import { Wrong } from "../parts/Wrong";
 import { link } from "../place";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
 
-export function Threads({ speak }: { speak: Tongue }) {
-  const { words } = speak;
-  const { found, wrong } = useLoaded(api.threads);
-  return (
-    <section aria-label={words.threads}>
-      <h1>{words.threads}</h1>
-      {wrong && <p role="alert">{plain(wrong)}</p>}
-      {found?.threads.length === 0 && <p>{words.noThreads}</p>}
-      <ul className="runs threads">
-        {found?.threads.map((one) => (
-          <li key={one.thread_id}>
-            <div>
-              <a href={link("threads", one.thread_id)} dir="auto">
-                {plain(one.turns[0]?.question ?? one.thread_id)}
-              </a>
-              <span className="small">
-                {one.outdated && <span className="badge failed">{words.outdated}</span>}
-                {moment(one.created, speak)}
-              </span>
-            </div>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
 const FIRST = 20;
 const MORE = 100;
 
 // A conversation: its questions in order, the last one open. A long one begins with its end.
-export function ThreadPage({ id, speak }: { id: string; speak: Tongue }) {
+export function ThreadPage({ id, about, speak }: { id: string; about: api.About; speak: Tongue }) {
   const { words } = speak;
   const [thread, put] = useState<api.Thread | null>(null);
   const [wrong, setWrong] = useState("");
@@ -56,35 +28,28 @@ export function ThreadPage({ id, speak }: { id: string; speak: Tongue }) {
     api.thread(id).then(put, failed);
   }, [id]);
   useEffect(look, [look]);
-  const drop = () => api.deleteThread(id).then(() => (window.location.hash = link("threads")), failed);
   const turns = thread?.turns ?? [];
   const shown = turns.slice(-count);
-  const again = () => askAgain(id, turns).catch(failed).finally(look);
+  const again = () => void askAgain(id, turns).catch(failed).finally(look);
   return (
     <section aria-label={words.thread}>
       {wrong && <Wrong text={wrong} />}
-      <p className="small">
-        <a href={link("threads")}>{words.threads}</a>
-      </p>
       {turns[0] && <h1 dir="auto">{plain(turns[0].question)}</h1>}
       {shown.length < turns.length && (
         <button onClick={() => more(count + MORE)}>{`${words.earlierTurns}: ${turns.length - shown.length}`}</button>
       )}
       {shown.map((one) => (
-        <TurnView key={one.n} turn={one} turns={turns} thread={id} speak={speak} />
+        <TurnView key={one.n} turn={one} turns={turns} thread={id} about={about} again={again} look={look} speak={speak} />
       ))}
       {thread?.outdated && (
         <p className="row outdated" role="status">
-          {words.outdated} <button onClick={() => void again()}>{words.askAgain}</button>
+          {words.outdated} <button onClick={again}>{words.askAgain}</button>
         </p>
       )}
       {thread && (
         <>
           <FollowUp open={async () => thread} asked={look} moved={look} speak={speak} />
-          <div className="row ends">
-            <Share path={`threads/${encodeURIComponent(id)}`} speak={speak} />
-            <Sure words={[words.remove, words.sureRemove]} name={words.thread} done={drop} />
-          </div>
+          <Share path={`threads/${encodeURIComponent(id)}`} about={about} speak={speak} />
         </>
       )}
     </section>
@@ -100,10 +65,11 @@ async function askAgain(id: string, turns: api.Turn[]): Promise<void> {
   await api.askIn(id, { question, standalone, strategy, options, after: turns.length });
 }
 
-type Given = { turn: api.Turn; turns: api.Turn[]; thread: string; speak: Tongue };
+type Given = { turn: api.Turn; turns: api.Turn[]; thread: string; about: api.About; again: () => void; look: () => void; speak: Tongue };
 
-function TurnView({ turn, turns, thread, speak }: Given) {
-  const [open, show] = useState(turn.n === turns.length);
+function TurnView({ turn, turns, thread, about, again, look, speak }: Given) {
+  const last = turn.n === turns.length;
+  const [open, show] = useState(last);
   const repeated = turns[turn.n - 2]?.standalone === turn.standalone;
   return (
     <details className="turn" open={open} onToggle={(event) => show(event.currentTarget.open)}>
@@ -115,6 +81,9 @@ function TurnView({ turn, turns, thread, speak }: Given) {
         <Answered
           id={turn.run_id}
           repeated={repeated ? thread : ""}
+          about={about}
+          again={last ? again : undefined}
+          next={last ? { thread, look } : undefined}
           speak={{ ...speak, label: (name) => `${name} ${turn.n}` }}
         />
       )}
@@ -149,7 +118,9 @@ function Changes({ thread, run, speak }: { thread: string; run: string; speak: T
   );
 }
 
-function Answered({ id, repeated, speak }: { id: string; repeated: string; speak: Tongue }) {
+type Held = { id: string; repeated: string; about: api.About; again?: () => void; next?: { thread: string; look: () => void }; speak: Tongue };
+
+function Answered({ id, repeated, about, again, next, speak }: Held) {
   const watched = useRun(id);
   const { run, log, wrong } = watched;
   const [opened, open] = useState<number | null>(null);
@@ -165,9 +136,10 @@ function Answered({ id, repeated, speak }: { id: string; repeated: string; speak
       <Warnings log={log} speak={speak} />
       {run && !going && repeated && <Changes thread={repeated} run={id} speak={speak} />}
       {run && !going && (
-        <div className="columns">
-          <Answer run={run} speak={speak} lit={shown} />
+        <div className="answered">
+          <Answer run={run} about={about} again={again} speak={speak} lit={shown} />
           {run.answer && <Cards run={run} speak={speak} lit={shown} />}
+          {next && run.answer && <Suggested run={id} open={() => api.thread(next.thread)} asked={next.look} speak={speak} />}
         </div>
       )}
       <p className="small">

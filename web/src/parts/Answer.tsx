@@ -1,12 +1,10 @@
-import type { Evidence, Run } from "../api";
-import { costParts } from "../cost";
+import type { About, Evidence, Run } from "../api";
 import type { Told } from "../log";
-import { link } from "../place";
-import { plain, shortSeconds } from "../plain";
+import { asking, link } from "../place";
+import { plain } from "../plain";
 import type { Tongue } from "../words";
+import { Actions } from "./Actions";
 import { Cautions } from "./Cautions";
-import { Feedback } from "./Feedback";
-import { Share } from "./Share";
 
 export interface Lit {
   lit: number | null; // the evidence that a pointer or the focus is on
@@ -14,31 +12,84 @@ export interface Lit {
   open: (n: number) => void;
 }
 
-export function Answer({ run, speak, lit }: { run: Run; speak: Tongue; lit: Lit }) {
+type Given = { run: Run; speak: Tongue; lit: Lit; about?: About; again?: () => void };
+
+export function Answer({ run, speak, lit, about, again }: Given) {
   const { words } = speak;
-  if (run.status === "cancelled") return <p role="alert">{words.stopped}</p>;
-  if (run.status === "interrupted") return <p role="alert">{words.interrupted}</p>;
-  if (run.error) return <p role="alert">{plain(`${words.failed}: ${run.error.detail}`)}</p>;
+  const stopped = run.status === "cancelled" ? words.stopped : run.status === "interrupted" ? words.interrupted : "";
+  if (stopped || run.error)
+    return (
+      <>
+        <p role="alert">{stopped || plain(`${words.failed}: ${run.error?.detail}`)}</p>
+        {again && <button onClick={again}>{words.askAgain}</button>}
+      </>
+    );
   const answer = run.answer;
   if (!answer) return null;
+  const look = lookOf(run);
   return (
-    <section className="answer sheet" aria-label={speak.label(words.answer)}>
+    <section className={`answer sheet ${look}`} aria-label={speak.label(words.answer)}>
       <h2>{words.answer}</h2>
-      {run.grounding === "abstained" && <p className="abstained">{words.abstained}</p>}
       {answer.option && <Option run={run} letter={answer.option} />}
-      <p className={answer.authorship === "extractive" ? "said quotes" : "said"}>
-        {answer.statements.length === 0 && plain(answer.text)}
-        {answer.statements.map((one, index) => (
-          <Statement key={index} {...one} run={run} speak={speak} lit={lit} />
-        ))}
-      </p>
+      {look === "answered" ? <Said run={run} speak={speak} lit={lit} /> : <NoAnswer near={look === "nearest"} run={run} speak={speak} />}
+      <Surety run={run} speak={speak} />
       <Steps run={run} speak={speak} />
       <Cautions found={run.cautions} speak={speak} />
-      <Aside run={run} speak={speak} />
-      <Facts run={run} speak={speak} />
-      <Share path={`runs/${encodeURIComponent(run.run_id)}`} speak={speak} />
-      <Feedback key={run.run_id} run={run} speak={speak} />
+      {about && <Actions run={run} about={about} again={again} speak={speak} />}
     </section>
+  );
+}
+
+// An answer, the passages nearest to one, or none: each looks otherwise.
+function lookOf(run: Run): "answered" | "nearest" | "refused" {
+  if (run.evidence.length > 0 && run.evidence.every((one) => one.use === "nearest")) return "nearest";
+  return run.answer?.option || run.grounding !== "abstained" ? "answered" : "refused";
+}
+
+const isQuoted = (run: Run): boolean => run.answer?.authorship === "extractive" && run.answer.statements.length > 0;
+
+// Of quotes the best one, in a reading size: the others stand marked in their passages.
+function Said({ run, speak, lit }: { run: Run; speak: Tongue; lit: Lit }) {
+  const answer = run.answer;
+  if (!answer) return null;
+  const shown = isQuoted(run) ? answer.statements.filter((one, at) => at === 0 || !isWholeQuote(one, run)) : answer.statements;
+  return (
+    <p className={isQuoted(run) ? "said quotes" : "said"}>
+      {shown.length === 0 && plain(answer.text)}
+      {shown.map((one, index) => (
+        <Statement key={index} {...one} run={run} speak={speak} lit={lit} />
+      ))}
+    </p>
+  );
+}
+
+type Statement_ = NonNullable<Run["answer"]>["statements"][number];
+
+const isWholeQuote = (one: Statement_, run: Run) => run.evidence.some((each) => one.cites.includes(each.number) && each.quote === one.text);
+
+// The evidence whose quote the answer shows already.
+export function leading(run: Run): number | null {
+  if (lookOf(run) !== "answered") return null;
+  const first = isQuoted(run) ? run.answer?.statements[0] : undefined;
+  return run.evidence.find((each) => first?.cites.includes(each.number) && each.quote === first.text)?.number ?? null;
+}
+
+function NoAnswer({ near, run, speak }: { near: boolean; run: Run; speak: Tongue }) {
+  const { words } = speak;
+  return (
+    <>
+      <p className="abstained">{near ? words.nearest : words.abstained}</p>
+      <p>{words.tryNext}</p>
+      <ul>
+        <li>{words.tryWords}</li>
+        <li>
+          <a href={asking("knowledge", { q: run.question })}>{words.trySearch}</a>
+        </li>
+        <li>
+          <a href="#/knowledge">{words.tryTexts}</a>
+        </li>
+      </ul>
+    </>
   );
 }
 
@@ -66,16 +117,29 @@ function Steps({ run, speak }: { run: Run; speak: Tongue }) {
   );
 }
 
-// How sure it is stands in words of the page's own beside it.
-const ESTIMATE = /Estimated probability that this evidence answers the question: \d+ %\.|据估计，这些证据能回答该问题的概率为 \d+%。/;
+// What stands in words of the page's own beside it: that it is quotes, and how sure it is.
+const SAID = /Quotations\. No writing model is set up\.|(It is uncertain whether t|T)hese quotations [\w ]*answer the question\.|以下为原文摘句。未设置用于撰写的模型。|(尚不确定)?这些原文[^。]*回答了该问题。/g;
 
-// How the answer was worded; an answer that is none says so already.
-function Aside({ run, speak }: { run: Run; speak: Tongue }) {
-  const answer = run.answer;
-  if (!answer || run.grounding === "abstained") return null;
-  const quoted = answer.authorship === "extractive" && answer.statements.length > 0;
-  const note = plain(answer.note.replace(ESTIMATE, "").trim()) || (quoted ? speak.words.quoted : "");
-  return note ? <p className="note">{note}</p> : null;
+// How the answer was worded and how sure it is, in a line; figures stand with how it was answered.
+function Surety({ run, speak }: { run: Run; speak: Tongue }) {
+  const { words } = speak;
+  const { answer } = run;
+  if (!answer || lookOf(run) !== "answered") return null;
+  const sure = answer.sureness;
+  const note = plain(answer.note.replace(SAID, "").trim()) || (isQuoted(run) ? words.quoted : "");
+  return (
+    <>
+      <p className="small facts">
+        {sure && (
+          <span className="sure" title={`${Math.min(99, Math.round(100 * sure.probability))} %`}>
+            {words.sureness}: <strong>{speak.sure(sure.probability)}</strong>
+          </span>
+        )}
+        {run.grounding !== "grounded" && <span className={`badge ${run.grounding}`}>{speak.state(run.grounding)}</span>}
+      </p>
+      {note && <p className="note small">{note}</p>}
+    </>
+  );
 }
 
 function Option({ run, letter }: { run: Run; letter: string }) {
@@ -83,9 +147,9 @@ function Option({ run, letter }: { run: Run; letter: string }) {
   return <p className="option">{plain(text ? `${letter}. ${text}` : letter)}</p>;
 }
 
-type Said = NonNullable<Run["answer"]>["statements"][number] & { run: Run; speak: Tongue; lit: Lit };
+type Shown = Statement_ & { run: Run; speak: Tongue; lit: Lit };
 
-function Statement({ text, cites, kind, run, speak, lit }: Said) {
+function Statement({ text, cites, kind, run, speak, lit }: Shown) {
   const bare = cites.length === 0 && kind !== "notice"; // a notice is Osler's own words
   return (
     <span className={bare ? "statement uncited" : "statement"} title={bare ? speak.words.uncited : undefined}>
@@ -115,25 +179,6 @@ function Cite({ n, one, lit }: { n: number; one: Evidence | undefined; lit: Lit 
         </span>
       )}
     </span>
-  );
-}
-
-function Facts({ run, speak }: { run: Run; speak: Tongue }) {
-  const { words } = speak;
-  const sure = run.answer?.sureness;
-  const parts = [
-    sure && `${words.sureness} ${speak.sure(sure.probability)} (${Math.min(99, Math.round(100 * sure.probability))} %)`,
-    ...costParts(run.usage, words),
-    `${shortSeconds(run.seconds, "?")} ${words.seconds}`,
-  ];
-  return (
-    <p className="small facts">
-      <span className={`badge ${run.grounding}`} title={words.grounding}>
-        {speak.state(run.grounding)}
-      </span>
-      {parts.filter(Boolean).join(" · ")}{" "}
-      <a href={`runs/${encodeURIComponent(run.run_id)}/report.html`}>{words.report}</a>
-    </p>
   );
 }
 

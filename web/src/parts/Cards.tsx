@@ -1,8 +1,8 @@
 import { useState } from "react";
 import type { Evidence, Passage, Run } from "../api";
-import { plain } from "../plain";
+import { marked, plain } from "../plain";
 import type { Tongue } from "../words";
-import type { Lit } from "./Answer";
+import { leading, type Lit } from "./Answer";
 import { Studies } from "./Studies";
 
 type Given = { run: Run; speak: Tongue; lit: Lit; shared?: Set<string> };
@@ -58,7 +58,7 @@ function Document({ quotes, ...given }: Given & { quotes: Quotes }) {
   const { passage } = quotes[0];
   const { year, kind, url } = passage.locator;
   const { words } = given.speak;
-  const facts = [year, kind, passage.licence, passage.illustrative && words.illustrative];
+  const facts = [year, kind, passage.illustrative && words.illustrative, passage.licence];
   return (
     <article className="document">
       <h4 dir="auto">{plain(passage.title || passage.id)}</h4>
@@ -84,6 +84,7 @@ export function Outside({ url }: { url: string }) {
 
 function Card({ one, run, speak, lit, shared }: Given & { one: Evidence }) {
   const { words } = speak;
+  const lead = leading(run) === one.number;
   const times = run.answer?.statements.filter((said) => said.cites.includes(one.number)).length ?? 0;
   const found = one.query && one.query !== run.question && `${words.foundBy} “${plain(one.query)}”`;
   const now = run.changed.find((each) => each.number === one.number)?.state;
@@ -98,7 +99,7 @@ function Card({ one, run, speak, lit, shared }: Given & { one: Evidence }) {
       <span>
         <strong className="number">{`[${one.number}]`}</strong> <span className="small">{place(one.passage, speak)}</span>
       </span>
-      <span className="quote">{plain(one.quote)}</span>
+      {lead ? <span className="small">{words.quotedAbove}</span> : <InContext one={one} />}
       <span className="small">
         {now && <span className="badge failed">{now === "gone" ? words.goneSince : words.changedSince}</span>}
         {times > 1 && <span className="badge">{`${words.cited} ×${times}`}</span>}
@@ -106,6 +107,24 @@ function Card({ one, run, speak, lit, shared }: Given & { one: Evidence }) {
         {found}
       </span>
     </button>
+  );
+}
+
+const AROUND = 160; // letters before and after a quote
+
+// The quoted words, marked among those around them.
+function InContext({ one }: { one: Evidence }) {
+  const letters = [...one.passage.text];
+  const [from, to] = one.quote_span;
+  const start = Math.max(0, from - AROUND);
+  const end = Math.min(letters.length, to + AROUND);
+  const [before, quote, after] = marked(letters.slice(start, end).join(""), from - start, to - start);
+  return (
+    <span className="context" dir="auto" lang={one.passage.language}>
+      {start > 0 ? `…${before.replace(/^\S*\s/, " ")}` : before}
+      <mark className="quote">{quote}</mark>
+      {end < letters.length ? `${after.replace(/\s\S*$/, " ")}…` : after}
+    </span>
   );
 }
 

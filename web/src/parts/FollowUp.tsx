@@ -1,8 +1,9 @@
 import { type FormEvent, useState } from "react";
 import * as api from "../api";
-import { why } from "../hooks";
+import { sendOnEnter, why } from "../hooks";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
+import { remember } from "./Begun";
 import { DangerNotice } from "./Danger";
 
 interface Given {
@@ -39,7 +40,8 @@ export function FollowUp({ open, asked, moved, speak }: Given) {
     event.preventDefault();
     void doing(async ({ thread_id, turns }) => {
       const how = alone?.trim() ? { standalone: alone } : {};
-      await api.askIn(thread_id, { question, after: turns.length, ...how });
+      const { turn } = await api.askIn(thread_id, { question, after: turns.length, ...how });
+      remember(turn.run_id, question);
       put("");
       word(null);
       asked(thread_id);
@@ -50,7 +52,7 @@ export function FollowUp({ open, asked, moved, speak }: Given) {
       <DangerNotice danger={danger} />
       <label className="big">
         {words.followUp}
-        <textarea required rows={2} value={question} onChange={(e) => (put(e.target.value), word(null))} />
+        <textarea required rows={2} value={question} onKeyDown={sendOnEnter} onChange={(e) => (put(e.target.value), word(null))} />
       </label>
       {alone !== null && (
         <label>

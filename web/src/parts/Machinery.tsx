@@ -2,8 +2,9 @@ import { useEffect, useMemo, useState } from "react";
 import type { Run } from "../api";
 import type { Heard } from "../events";
 import { told, type Told } from "../log";
+import { costParts } from "../cost";
 import { link } from "../place";
-import { plain } from "../plain";
+import { plain, shortSeconds } from "../plain";
 import type { Tongue } from "../words";
 import { Dag } from "./Dag";
 import { Film } from "./Film";
@@ -134,11 +135,12 @@ function MadeWith({ run, speak }: { run: Run; speak: Tongue }) {
   const facts: [string, string][] = [
     [words.strategy, run.strategy],
     [words.models, Object.entries(run.models).map(([role, name]) => `${role}: ${name}`).join(", ")],
-    [words.callsMade, String(run.usage?.calls ?? "")],
     [words.searchesMade, String(run.usage?.searches ?? "")],
     [words.snapshot, run.snapshot],
     [words.halt, [speak.state(run.halt), run.why].filter(Boolean).join(": ")],
-    [words.time, moment(run.created, speak)],
+    [words.sureness, run.answer?.sureness ? `${Math.min(99, Math.round(100 * run.answer.sureness.probability))} %` : ""],
+    [words.cost, costParts(run.usage, words).join(" · ")],
+    [words.time, `${moment(run.created, speak)}, ${shortSeconds(run.seconds, "?")} ${words.seconds}`],
   ];
   return (
     <section aria-label={speak.label(words.madeWith)}>

@@ -1,11 +1,12 @@
 import { useState } from "react";
-import { exported } from "../api";
+import { exported, type About } from "../api";
 import { why } from "../hooks";
-import type { Tongue } from "../words";
+import type { Tongue, Words } from "../words";
 
+export const USUAL = "html"; // every installation writes it, and every machine opens it
 const FORMATS: [string, string][] = [
-  ["markdown", "Markdown"],
   ["html", "HTML"],
+  ["markdown", "Markdown"],
   ["pdf", "PDF"],
   ["docx", "Word"],
   ["ris", "RIS"],
@@ -15,38 +16,21 @@ const FORMATS: [string, string][] = [
   ["fhir", "FHIR"],
 ];
 
-// An answer or a conversation in other programs: copied with its citations, or as a file.
-export function Share({ path, speak }: { path: string; speak: Tongue }) {
+// An answer or a conversation as a file, in one of the formats that the server can write.
+export function Share({ path, about, speak }: { path: string; about: About; speak: Tongue }) {
   const { words } = speak;
-  const [to, choose] = useState("pdf");
-  const [told, tell] = useState("");
-  const doing = (work: () => Promise<string>) => void work().then(tell, (error) => tell(why(error)));
-  const copy = async () => {
-    copyText(await (await exported(path, "markdown")).blob.text());
-    return words.copied;
-  };
-  const save = async () => {
-    const { blob, name } = await exported(path, to);
-    const made = document.createElement("a");
-    made.href = URL.createObjectURL(blob);
-    made.download = name;
-    made.click();
-    setTimeout(() => URL.revokeObjectURL(made.href), 10_000);
-    return name;
-  };
+  const [to, choose] = useState(USUAL);
+  const [told, doing] = useDoing();
   return (
     <div className="share row">
-      <button type="button" onClick={() => doing(copy)}>
-        {words.copy}
-      </button>
       <select aria-label={words.format} value={to} onChange={(event) => choose(event.target.value)}>
-        {FORMATS.map(([name, label]) => (
+        {FORMATS.filter(([name]) => about.exports.includes(name)).map(([name, label]) => (
           <option key={name} value={name}>
             {label}
           </option>
         ))}
       </select>
-      <button type="button" onClick={() => doing(save)}>
+      <button type="button" onClick={() => doing(() => saved(path, to))}>
         {words.save}
       </button>
       <span role="status" className="small">
@@ -54,6 +38,27 @@ export function Share({ path, speak }: { path: string; speak: Tongue }) {
       </span>
     </div>
   );
+}
+
+// What a click came to, in a line beside it.
+export function useDoing(): [string, (work: () => Promise<string>) => void] {
+  const [told, tell] = useState("");
+  return [told, (work) => void work().then(tell, (error) => tell(why(error)))];
+}
+
+export async function copied(path: string, words: Words): Promise<string> {
+  copyText(await (await exported(path, "markdown")).blob.text());
+  return words.copied;
+}
+
+export async function saved(path: string, to: string): Promise<string> {
+  const { blob, name } = await exported(path, to);
+  const made = document.createElement("a");
+  made.href = URL.createObjectURL(blob);
+  made.download = name;
+  made.click();
+  setTimeout(() => URL.revokeObjectURL(made.href), 10_000);
+  return name;
 }
 
 // The clipboard's own way works over HTTPS and on this machine alone; a selection works everywhere.

@@ -8,7 +8,7 @@ import { moment } from "./Machinery";
 type Line = { name: string; said: string; bad: boolean };
 
 // Documents that readers send into a source of their own; nothing where no source takes any.
-export function Uploads({ speak }: { speak: Tongue }) {
+export function Uploads({ changed, speak }: { changed: () => void; speak: Tongue }) {
   const { words } = speak;
   const { found } = useLoaded(api.places);
   const [source, choose] = useState("");
@@ -29,14 +29,14 @@ export function Uploads({ speak }: { speak: Tongue }) {
           </select>
         </label>
       )}
-      <Library key={into} source={into} places={found} speak={speak} />
+      <Library key={into} source={into} places={found} changed={changed} speak={speak} />
     </section>
   );
 }
 
-type Given = { source: string; places: api.Places; speak: Tongue };
+type Given = { source: string; places: api.Places; changed: () => void; speak: Tongue };
 
-function Library({ source, places, speak }: Given) {
+function Library({ source, places, changed, speak }: Given) {
   const { words } = speak;
   const [files, put] = useState<api.Upload[]>([]);
   const [lines, tell] = useState<Line[]>([]);
@@ -49,7 +49,7 @@ function Library({ source, places, speak }: Given) {
   const reading = (name: string, made: Promise<api.Sent | void>) =>
     made
       .then((done) => note(name, done ? outcome(done, speak) : words.deleted), (error) => note(name, why(error) || words.notSent, true))
-      .finally(look);
+      .finally(() => (look(), changed()));
   const take = async (chosen: File[]) => {
     for (const file of chosen) {
       if (file.size > places.mib * 2 ** 20) {

@@ -1,14 +1,16 @@
-import { useEffect, useState } from "react";
+import { useEffect } from "react";
 import type { Watched } from "../hooks";
-import type { Event } from "../events";
+import type { Event, Heard } from "../events";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
+import { Elapsed, Stages } from "./Begun";
 
 const AGAIN = 2_000; // milliseconds after which a queued run is asked for its place
+const SHOWN = 5; // stages; of the many of a long method, the last
 
-// What goes on while there is no answer yet: the step in plain words, and for how long.
+// What goes on while there is no answer yet: the steps in plain words, and for how long.
 export function Waiting({ watched, speak }: { watched: Watched; speak: Tongue }) {
-  const { run, log, lost, stop, look } = watched;
+  const { run, events, log, lost, stop, look } = watched;
   const { words } = speak;
   const queued = run?.status === "queued" && log.seen === 0;
   useEffect(() => {
@@ -16,12 +18,13 @@ export function Waiting({ watched, speak }: { watched: Watched; speak: Tongue })
     const timer = setInterval(look, AGAIN);
     return () => clearInterval(timer);
   }, [queued, look]);
+  const done = stages(events, speak);
   const step = queued
     ? `${words.queued}: ${words.placeInQueue} ${(run?.ahead ?? 0) + 1}`
-    : `${words.working}: ${log.now ? stepName(log.now, speak) : words.begins}`;
+    : `${words.working}: ${done.at(-1) ?? words.begins}`;
   return (
     <div className="sheet working">
-      <p role="status">{lost === null ? step : `${words.lost} ${lost} ${words.seconds}`}</p>
+      <Stages done={done.slice(-SHOWN, -1)} now={lost === null ? step : `${words.lost} ${lost} ${words.seconds}`} />
       <p className="small">
         <Elapsed since={run?.created ?? ""} speak={speak} />
       </p>
@@ -30,14 +33,12 @@ export function Waiting({ watched, speak }: { watched: Watched; speak: Tongue })
   );
 }
 
-function Elapsed({ since, speak }: { since: string; speak: Tongue }) {
-  const [now, tick] = useState(() => Date.now());
-  useEffect(() => {
-    const timer = setInterval(() => tick(Date.now()), 1_000);
-    return () => clearInterval(timer);
-  }, []);
-  const seconds = Math.max(0, Math.round((now - Date.parse(since)) / 1_000)) || 0;
-  return <span className="elapsed">{`${seconds} ${speak.words.seconds}`}</span>;
+const QUIET = /^(run|evidence)\./; // they are told elsewhere
+
+// The steps so far, each once as long as it goes on.
+export function stages(events: Heard[], speak: Tongue): string[] {
+  const names = events.filter(({ event }) => !QUIET.test(event.type)).map(({ event }) => stepName(event, speak));
+  return names.filter((name, at) => name !== names[at - 1]);
 }
 
 // The step that an event begins or ends, as a reader would say it.

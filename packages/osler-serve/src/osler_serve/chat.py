@@ -278,7 +278,12 @@ class ChatAnswer:
     async def run_extension(self) -> dict[str, Any]:
         run = await load_run(self.site.desk, self.live.caller, self.live.id)
         said = {"standalone": self.alone.text, "rewritten_by": self.alone.by}
-        return {**run.report().model_dump(mode="json"), **said, "unread": self.asked.unread_parts}
+        return {
+            **run.report().model_dump(mode="json"),
+            **said,
+            **wire.describe_answer(self.answer, self.evidence_urls()),
+            "unread": self.asked.unread_parts,
+        }
 
     # OpenAI's stream ends with [DONE]; an error is a chunk, since the status was sent already.
     async def stream_chunks(self) -> AsyncIterator[bytes]:

@@ -6,13 +6,16 @@ changes nothing (who the user is, metadata) is taken and not used.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from osler.answer.extractive import sureness_word
 from osler.questions import LIMIT
 from osler.reports import Words
 from osler.settings import STRATEGIES
+from osler.types import Answer, Authorship
 from osler_serve.problems import BadParameter
 
 PREFIX = "osler/"
@@ -46,7 +49,7 @@ class ChatMessage(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    role: Literal["system", "developer", "user", "assistant"]
+    role: Literal["system", "developer", "user", "assistant", "tool"]
     content: Content | None = None
 
     @property
@@ -82,6 +85,10 @@ class ChatRequest(ChatModel):
     top_p: Literal[1] | None = None
     logprobs: Literal[False] | None = None
     response_format: ResponseFormat | None = None
+    tools: Annotated[list[dict[str, Any]], Field(max_length=128)] | None = None
+    """Taken, since many clients always send them, and never called: `unread` says so."""
+    tool_choice: Literal["auto", "none"] | None = None
+    parallel_tool_calls: bool | None = None
     presence_penalty: Literal[0] | None = None
     frequency_penalty: Literal[0] | None = None
     inline_sources: bool = False
@@ -115,7 +122,28 @@ class ChatRequest(ChatModel):
                 "earlier turns were read for the subject of the last question only:"
                 " `standalone` is what was answered"
             )
+        if self.tools:
+            said.append("tools were not called")
         return said
+
+
+def describe_answer(answer: Answer, addresses: Sequence[str]) -> dict[str, Any]:
+    """What a client shows beside the text: how sure it is, of which texts, and notes."""
+    sure = answer.sureness
+    word = sure and {"word": sureness_word(sure), "probability": sure.probability}
+    sources = [
+        {
+            "number": number,
+            "title": one.passage.title or one.passage.id,
+            "url": address,
+            "year": one.passage.locator.year,
+            "illustrative": one.passage.illustrative,
+        }
+        for number, (one, address) in enumerate(zip(answer.evidence, addresses, strict=True), 1)
+    ]
+    notes = [*filter(None, (answer.note, *(one.text for one in answer.cautions)))]
+    is_quoted = answer.authorship is Authorship.EXTRACTIVE
+    return {"sureness": word, "quoted": is_quoted, "sources": sources, "notes": notes}
 
 
 class UrlCitation(BaseModel):

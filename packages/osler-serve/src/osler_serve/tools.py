@@ -308,6 +308,11 @@ class ScopedServer(MCPServer[Any]):
     ) -> Any:
         if context is not None:  # `None`: called from inside, by no caller
             _, caller = self._at(context)
+            known = {tool.name for tool in await super().list_tools()}
+            if name not in known:
+                raise ToolError(
+                    f"there is no tool {name[:64]!r}; there are {', '.join(sorted(known))}"
+                )
             try:
                 caller.scope.require_verb(TOOL_VERBS.get(name))
             except RefusedRequest as refused:

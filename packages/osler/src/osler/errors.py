@@ -70,6 +70,10 @@ class BadConfig(OslerError):
     exit_code = 3
 
 
+class MissingExtra(BadConfig, ImportError):
+    """A package that an import needs; also an `ImportError`, for who tries it."""
+
+
 class UnknownStrategy(BadConfig):
     pass
 

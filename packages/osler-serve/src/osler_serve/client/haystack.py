@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from haystack import Document, component, default_from_dict, default_to_dict
-from haystack.utils import Secret, deserialize_secrets_inplace
-
+from osler.errors import MissingExtra, require_extra
 from osler_serve.client.calls import flat_metadata
 from osler_serve.client.http_client import HOME, Client
+
+with require_extra("haystack", "the retriever for Haystack needs its package", MissingExtra):
+    from haystack import Document, component, default_from_dict, default_to_dict
+    from haystack.utils import Secret, deserialize_secrets_inplace
 
 
 @component

@@ -6,13 +6,16 @@ documents = retriever.invoke("What is given first in anaphylaxis?")
 
 from __future__ import annotations
 
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
-from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict
 
+from osler.errors import MissingExtra, require_extra
 from osler_serve.client.calls import flat_metadata
 from osler_serve.client.http_client import Client
+
+with require_extra("langchain", "the retriever for LangChain needs its package", MissingExtra):
+    from langchain_core.callbacks import CallbackManagerForRetrieverRun
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
 
 
 class OslerRetriever(BaseRetriever):  # type: ignore[misc]  # untyped where the extra is absent

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from llama_index.core.retrievers import BaseRetriever
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-
+from osler.errors import MissingExtra, require_extra
 from osler_serve.client.calls import flat_metadata
 from osler_serve.client.http_client import Client
+
+with require_extra("llama-index", "the retriever for LlamaIndex needs its package", MissingExtra):
+    from llama_index.core.retrievers import BaseRetriever
+    from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 
 class OslerRetriever(BaseRetriever):  # type: ignore[misc]  # untyped where the extra is absent

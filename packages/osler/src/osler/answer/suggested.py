@@ -36,7 +36,7 @@ def suggest_questions(
         if not parts or passage.language != question.language or passage.heading in known:
             continue
         known.add(passage.heading)
-        subject = parts[-2] if len(parts) > 1 else passage.title
+        subject = parts[-2] if len(parts) > 1 else passage.title.partition(" | ")[0]
         made_of = _words(f"{subject} {parts[-1]}")
         if _PLAIN.fullmatch(parts[-1]) or made_of <= asked:
             continue

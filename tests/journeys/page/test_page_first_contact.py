@@ -1,0 +1,140 @@
+"""The first minute at the page: Enter sends, the question stands at once, a quote is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import QUESTION, ask_question, expect_count, expect_exact_text, expect_text
+from served import FixedModel, ServedOsler, fill_knowledge_base, serve_osler
+from waiting import AwaitableEvent
+
+Window = Callable[..., Any]
+GOUT = {
+    "book": "## Gout\n\n### Acute attack\n\nGout begins at night. Colchicine is given first in an"
+    " acute attack of gout. It is taken early.\n\n"
+    "### Diet\n\nBeer and offal are left out by people with gout.\n"
+}
+
+
+def test_the_question_stands_on_the_page_before_the_server_has_replied(
+    window: Window, home: Path
+) -> None:
+    with serve_osler(home) as place, window(place) as page:
+        held: list[Any] = []
+
+        def hold(route: Any) -> None:
+            held.append(route)
+
+        page.route("**/api/v1/runs", hold)
+        page.get_by_label("A medical question").fill(QUESTION)
+        page.keyboard.press("Enter")
+        expect_exact_text(page.locator("h1"), QUESTION)
+        expect_text(page.get_by_role("status").first, "Working")
+        (waiting,) = held
+        waiting.continue_()
+        page.get_by_role("heading", name="Answer", exact=True).wait_for()
+        expect_text(page.locator(".side a[aria-current]"), QUESTION)
+
+
+def test_stages_are_told_while_an_answer_is_made(window: Window, home: Path) -> None:
+    gate = AwaitableEvent()
+    with serve_osler(home, model=FixedModel(gate=gate)) as place, window(place) as page:
+        page.get_by_label("A medical question").fill(QUESTION)
+        page.keyboard.press("Enter")
+        try:
+            expect_text(page.locator(".stages .now"), "reading 3 passages")
+            expect_text(page.locator(".stages"), "searching")
+        finally:
+            gate.set()
+        page.get_by_role("heading", name="Answer", exact=True).wait_for()
+
+
+def test_enter_of_an_input_method_sends_nothing(window: Window, place: ServedOsler) -> None:
+    with window(place) as page:
+        field = page.get_by_label("A medical question")
+        field.fill("过敏性休克")
+        field.dispatch_event("keydown", {"key": "Enter", "isComposing": True})
+        assert field.input_value() == "过敏性休克"
+        field.dispatch_event("keydown", {"key": "Enter"})
+        page.get_by_role("heading", name="Answer", exact=True).wait_for()
+
+
+def test_a_server_that_is_away_is_said_in_words_and_the_question_is_kept(
+    window: Window, place: ServedOsler
+) -> None:
+    with window(place, expected=["ERR_FAILED"]) as page:
+        page.route("**/api/v1/runs", lambda route: route.abort())
+        page.get_by_label("A medical question").fill(QUESTION)
+        page.keyboard.press("Enter")
+        said = "The server cannot be reached. Your question is kept; send it again."
+        expect_exact_text(page.get_by_role("alert"), said)
+        page.unroute("**/api/v1/runs")
+        page.reload()
+        assert page.get_by_label("A medical question").input_value() == QUESTION
+        page.get_by_label("A medical question").press("Enter")
+        page.get_by_role("heading", name="Answer", exact=True).wait_for()
+        page.get_by_role("link", name="New question").click()
+        assert page.get_by_label("A medical question").input_value() == ""
+
+
+def test_a_question_that_is_too_long_is_refused_in_words_and_kept(
+    window: Window, place: ServedOsler
+) -> None:
+    with window(place, expected=["422"]) as page:
+        page.get_by_label("A medical question").fill("x" * 9_000)
+        page.keyboard.press("Enter")
+        expect_text(page.get_by_role("alert"), "This is too long: shorten it")
+        assert len(page.get_by_label("A medical question").input_value()) == 9_000
+
+
+@pytest.fixture
+def quoting(home: Path) -> Any:
+    """A server whose model words nothing: answers are quotes."""
+
+    def fill(at: Path) -> None:
+        fill_knowledge_base(at, GOUT)
+
+    mute = {role: {"writes": "no"} for role in ("planner", "reader")}
+    with serve_osler(home, roles=mute, fill=fill) as place:
+        yield place
+
+
+def test_each_quote_stands_once_and_the_others_are_marked_in_their_passages(
+    window: Window, quoting: ServedOsler
+) -> None:
+    with window(quoting) as page:
+        ask_question(page, "Which drug is given first in an acute attack of gout?")
+        best = "Colchicine is given first in an acute attack of gout."
+        expect_text(page.locator(".answer .said"), best)
+        shown = page.locator("main").evaluate("main => main.innerText")
+        assert shown.count(best) == 1
+        assert "(" not in page.locator(".answer .sure").inner_text(), "a word, not a figure"
+        page.locator(".card").first.click()
+        expect_exact_text(page.get_by_role("dialog").locator("mark"), best)
+
+
+def test_a_question_to_ask_next_is_one_click_and_is_answered(
+    window: Window, quoting: ServedOsler
+) -> None:
+    with window(quoting) as page:
+        ask_question(page, "Which drug is given first in an acute attack of gout?")
+        page.get_by_role("button", name="Gout: diet?").click()
+        page.wait_for_url("**/#/threads/**")
+        expect_count(page.locator(".turn"), 2)
+        expect_text(page.locator(".turn .answer"), "Beer and offal")
+
+
+def test_no_answer_looks_otherwise_and_says_what_may_help(
+    window: Window, quoting: ServedOsler
+) -> None:
+    with window(quoting) as page:
+        ask_question(page, "What does zorblaxine do in the kidney?")
+        looks = page.locator(".answer").get_attribute("class")
+        assert looks.split()[-1] in ("refused", "nearest")
+        expect_text(page.locator(".answer"), "Ask in other words")
+        page.get_by_role("link", name="Search the texts").click()
+        page.get_by_label("Words to search for").wait_for()
+        assert "zorblaxine" in page.get_by_label("Words to search for").input_value()
