@@ -2,7 +2,7 @@
 
 Used by `extraction.py --annotated`. The chunks are ours (`tests/fixtures/extraction`): short,
 illustrative texts in the style of a textbook, annotated with entities of the packaged schema
-and relations with the predicates of `osler.extract.patterns`. The word forms of the
+and relations with the predicates of `osler.extract.dictionary`. The word forms of the
 dictionary were written before them, by other texts; nothing was changed after the first scoring.
 """
 

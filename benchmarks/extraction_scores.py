@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osler.extract.items import Entity, EntityRelation, Item
-from osler.graph.normal import normalize_name
+from osler.graph.derive import normalize_name
 from osler.types import Language, Passage
 from osler_lab.evaluate.intervals import Estimate
 

@@ -25,8 +25,8 @@ from osler.extract.items import (
     OutlineHeading,
     TextTable,
 )
+from osler.graph.derive import normalize_name
 from osler.graph.items import Name
-from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.types import Passage

@@ -16,8 +16,8 @@ from osler.graph.chains import (
     parse_chain,
     verbalise_chain,
 )
+from osler.graph.derive import normalize_name
 from osler.graph.items import ConceptMapping, Item, Name, Relation
-from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
 
 TEXT = st.text(min_size=0, max_size=12) | st.sampled_from(

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from loopback_servers import chat_chunk, chat_reply, token_entry
 
 from osler.llm.core.base import Completion, Message, Sampling
-from osler.llm.server.bounded_reading import (
+from osler.llm.server.dialects import ConstraintKind, Dialect, ServerProfile, from_ollama, read_chat
+from osler.llm.server.endpoint import (
     BadReply,
     extract_code,
     extract_complaint,
@@ -17,7 +18,6 @@ from osler.llm.server.bounded_reading import (
     refused_field,
     retry_after,
 )
-from osler.llm.server.dialects import ConstraintKind, Dialect, ServerProfile, from_ollama, read_chat
 from osler.llm.server.replies import ChatGatherer
 from osler.llm.server.scoring import read_echo, read_generated, read_prompt, spans_of
 

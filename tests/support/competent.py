@@ -18,7 +18,7 @@ from hops import Hop, Hops
 from mannered import Turns
 
 from osler.llm.core.base import Message
-from osler.llm.server.turns import ask_to_continue
+from osler.llm.server.replies import ask_to_continue
 from osler.retrieve.names import names_in
 from osler.text import split_sentences
 from osler.types import CITATION_MARK, Passage

@@ -13,9 +13,9 @@ from extraction_scores import (
 )
 
 from osler.extract.anchor import Anchors
+from osler.extract.dictionary import PREDICATES
 from osler.extract.items import Entity, EntityRelation, medicine_schema
-from osler.extract.patterns import PREDICATES
-from osler.graph.normal import normalize_name
+from osler.graph.derive import normalize_name
 from osler.types import Passage
 
 CHUNK = AnnotatedChunk(

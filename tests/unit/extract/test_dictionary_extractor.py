@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from osler.extract import names, patterns
+from osler.extract import dictionary, names
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.items import Entity, EntityRelation, ExtractedItems
 from osler.graph.items import Name, SemanticType
@@ -85,7 +85,7 @@ def test_titles_definitions_and_other_names_are_learnt_in_both_languages() -> No
     ],
 )
 def test_the_whole_gap_is_the_cue(gap: str, language: Language, predicate: str | None) -> None:
-    assert patterns.predicate_between(gap, language) == predicate
+    assert dictionary.predicate_between(gap, language) == predicate
 
 
 FORMS = [

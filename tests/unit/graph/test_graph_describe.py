@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from osler.graph import fusion
-from osler.graph.describe import LONGEST, DescriptionReport, describe_concepts
+from osler.graph.fusion import LONGEST, DescriptionReport, describe_concepts
 from osler.graph.items import Definition, Name, Relation
 from osler.graph.store import Graph
 from osler.types import Passage

@@ -7,7 +7,7 @@ from manners import Manners
 
 from osler.build.models import load_model
 from osler.llm.core.base import Completion, Message, Sampling
-from osler.llm.server.turns import ask_to_continue, continue_reply
+from osler.llm.server.replies import ask_to_continue, continue_reply
 from osler.settings import ModelSettings
 from osler_lab.testing.scripted import tokens_of
 

@@ -26,7 +26,6 @@ from loopback_servers import chat_reply as chatted
 from osler.errors import CapabilityMissing, ModelError
 from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, lit
-from osler.llm.server.bounded_reading import BadReply
 from osler.llm.server.client import OpenAIModel, ScoringOpenAIModel, connect_server
 from osler.llm.server.connection import Endpoint, ServerClient
 from osler.llm.server.dialects import (
@@ -38,6 +37,7 @@ from osler.llm.server.dialects import (
     chat_body,
     constraint_fields,
 )
+from osler.llm.server.endpoint import BadReply
 from osler.llm.server.scoring import read_echo, read_generated, read_prompt, spans_of
 
 QUERY = [Message("user", "What is the first-line treatment of anaphylaxis?")]

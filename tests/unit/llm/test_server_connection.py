@@ -33,7 +33,6 @@ from osler.errors import BadConfig, ModelError, ModelUnreachable
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.recording import wrap_model
 from osler.llm.recording.tape import Tape
-from osler.llm.server.bounded_reading import retry_after
 from osler.llm.server.client import OpenAIModel, connect_server
 from osler.llm.server.connection import (
     Endpoint,
@@ -43,6 +42,7 @@ from osler.llm.server.connection import (
     ServerClient,
 )
 from osler.llm.server.dialects import ServerProfile
+from osler.llm.server.endpoint import retry_after
 
 KEY = "sk-do-not-tell"
 QUERY = [Message("user", "What is the first-line treatment of anaphylaxis?")]

@@ -25,10 +25,10 @@ from loopback_servers import (
 
 from osler.errors import ModelUnreachable
 from osler.llm.core.base import Message, Sampling
-from osler.llm.server.bounded_reading import refused_field
 from osler.llm.server.client import Endpoint, OpenAIModel, connect_server
 from osler.llm.server.connection import RequestRefused, ServerBusy, ServerClient
 from osler.llm.server.dialects import ServerProfile
+from osler.llm.server.endpoint import refused_field
 
 QUERY = [Message("user", "What treats iron deficiency anaemia?")]
 NO_LOGPROBS = "logprobs is not supported for models created with logits_all=False"

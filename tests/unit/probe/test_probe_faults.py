@@ -24,7 +24,7 @@ from mannered import MODEL, serve_manners
 from manners import Manners
 
 from osler.doctor.checks import Check
-from osler.llm.server.bounded_reading import complained_context
+from osler.llm.server.endpoint import complained_context
 from osler.probe import probe_model
 from osler.probe.advice import advise
 from osler.probe.findings import Findings

@@ -102,7 +102,7 @@ def test_a_killed_worker_changes_nothing_in_the_result(
     runner: WorkerPool, plain: KnowledgeBase, files: Path, tmp_path: Path, dying: Any
 ) -> None:
     with KnowledgeBase.create(tmp_path / "bulk") as kb:
-        added = kb.add([files], source="book", runner=runner)
+        added = kb.add([files], source="book")
         built = kb.build_on(runner, partial(dying.Once, tmp_path / "died"))
         assert (tmp_path / "died").exists()
         assert contents(kb) == contents(plain)
@@ -145,9 +145,8 @@ def test_a_small_knowledge_base_has_shards_for_several_workers_and_tells_its_sec
     assert built.seconds == clock[0] > 0, "the workers' time counts"
 
 
-def test_doing_it_again_does_nothing(plain: KnowledgeBase, files: Path) -> None:
+def test_doing_it_again_does_nothing(plain: KnowledgeBase) -> None:
     assert plain.build_on(ProcessWorkerPool(1), HashingEncoder).encoded == 0
-    assert plain.add([files], source="book", runner=ProcessWorkerPool(1)).documents == 0
 
 
 @pytest.mark.usefixtures("small")

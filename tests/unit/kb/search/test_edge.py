@@ -49,7 +49,7 @@ def children() -> Iterator[tuple[int, str]]:
                 continue
 
 
-def workers(module: str = "edge_worker") -> list[int]:
+def workers(module: str = "search.shard") -> list[int]:
     return [
         pid
         for pid, state in children()

@@ -21,10 +21,10 @@ from osler.build.graphs import open_graph
 from osler.build.knowledge import name_rankings, search_filter
 from osler.errors import BadConfig, KnowledgeBaseError, KnowledgeBaseUnbuilt, SourceUnavailable
 from osler.extract.derived import Extractions
+from osler.extract.dictionary import TOGETHER
 from osler.extract.indexes import KINDS, Kind
-from osler.extract.patterns import TOGETHER
 from osler.extract.store import has_extractions
-from osler.graph.normal import normalize_name
+from osler.graph.derive import normalize_name
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
 from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking

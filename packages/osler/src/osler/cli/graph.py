@@ -80,7 +80,7 @@ def add(
 
 
 def _describe_concepts(settings: Settings, sources: list[str]) -> dict[str, Any]:
-    from osler.graph.describe import describe_concepts
+    from osler.graph.fusion import describe_concepts
     from osler.kb.base import KnowledgeBase
 
     with open_graph_here(settings) as graph, KnowledgeBase.open(settings.kb.path) as kb:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from osler.graph.normal import split_units, unit_spans
+from osler.graph.derive import split_units, unit_spans
 from osler.text import is_cjk, split_sentences
 from osler.types import Language
 

@@ -49,7 +49,7 @@ from osler.extract.reply_format import (
     SummaryWire,
     Tables,
 )
-from osler.graph.normal import normalize_name
+from osler.graph.derive import normalize_name
 from osler.llm.core.ask import ask
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.prompts import RenderedPrompt, load_prompt, render_prompt

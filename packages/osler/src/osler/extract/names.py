@@ -19,7 +19,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from osler.graph.normal import normalize_name
+from osler.graph.derive import normalize_name
 from osler.text import has_cjk, is_cjk, read_packaged_table, split_sentences
 from osler.types import Passage
 

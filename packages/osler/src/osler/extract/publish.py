@@ -18,9 +18,9 @@ from pathlib import Path
 from osler.extract import items, names, store
 from osler.extract.items import Entity, Item
 from osler.graph import files, load
+from osler.graph.derive import normalize_name
 from osler.graph.items import Item as Fact
 from osler.graph.items import Name, Relation, SemanticType
-from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
 from osler.kb.store import access
 from osler.kb.store.passages import Progress, ignore_progress, read_meta

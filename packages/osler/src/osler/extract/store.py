@@ -18,7 +18,7 @@ from pathlib import Path
 
 from osler.extract import ExtractionOutcome, items
 from osler.extract.items import ExtractedItems, Item
-from osler.graph.normal import normalize_name
+from osler.graph.derive import normalize_name
 from osler.kb.store import access
 from osler.types import Usage
 

@@ -9,14 +9,12 @@
 | `store`       | `Graph`: concepts by identifier and name, their relations, passages      |
 | `rows`        | SQL that `store` and its neighbours share                                |
 | `derive`      | the arrays derived from the tables: adjacency, words, hashes of names    |
-| `normal`      | the normal form of names, and its units                                  |
 | `link`        | mentions of concepts in texts                                            |
 | `lookup`      | fuzzy look-up of names                                                   |
 | `fusion`      | concepts of several vocabularies merged, reversibly                      |
 | `chains`      | paths between concepts, and personalised PageRank                        |
 | `partition`   | the hierarchy of communities (Leiden)                                    |
 | `communities` | communities with their extracts and summaries                            |
-| `describe`    | definitions taken from an encyclopaedia                                  |
 
 The tables are the truth; everything else follows from them. Each change of the tables raises
 their version, the derived files carry the version that they were made of, and a file of

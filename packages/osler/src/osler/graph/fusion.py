@@ -4,19 +4,24 @@ Concepts with one identifier are one from the start. Others are fused by mapping
 source states, and by preferred names that are the same in another vocabulary. Nothing is
 moved: a merge is a row that says how and why, reading follows the rows, and taking them
 away restores the graph as it was.
+
+Descriptions of concepts are taken from an encyclopaedia's articles (TC-RAG App. 8.5).
 """
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from osler.graph import files
-from osler.graph.normal import normalize_name
+from osler.graph.derive import normalize_name
+from osler.graph.items import Definition
 from osler.graph.store import Graph
-from osler.text import has_cjk
+from osler.text import has_cjk, one_line, split_sentences
+from osler.types import Passage
 
 BY_MAPPING, BY_NAME, BY_SYNONYM = "mapping", "name", "synonym"
 # Letters of a name that may prove two concepts equal; "CAT" is a gene, an animal and a scan.
@@ -239,3 +244,62 @@ def _preferred_names(rows: Iterator[tuple[int, str, str]]) -> Iterator[tuple[str
 
 def _is_distinctive(norm: str) -> bool:
     return len(norm) >= _LEAST or has_cjk(norm)
+
+
+LONGEST = 500
+"""Characters of a description."""
+# The addition that tells articles of one name apart: "Mercury (element)".
+_ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]$")
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptionReport:
+    described: int
+    """Concepts that have a description of this text now and had none of it before."""
+    unknown: int
+    """Articles whose title no concept has."""
+    ambiguous: int
+    """Articles whose title several concepts have: they describe none."""
+
+
+def describe_concepts(graph: Graph, documents: Iterable[tuple[Passage, ...]]) -> DescriptionReport:
+    """Adds the first sentences of each article as a definition of the concept with its title.
+
+    `documents`: the passages of each article, in order. The definition's source is the
+    passage's id, so that it opens; definitions of vocabularies come before it (Omni-RAG
+    §3.2). Describing twice changes nothing.
+    """
+    definitions: list[Definition] = []
+    unknown = ambiguous = 0
+    for passages in documents:
+        if not passages:
+            continue
+        first = passages[0]
+        concepts = _find_titled(graph, first.title)
+        if len(concepts) == 1:
+            definitions.append(
+                Definition(concepts[0], _first_sentences(first.text), first.id, first.id)
+            )
+        elif concepts:
+            ambiguous += 1
+        else:
+            unknown += 1
+    return DescriptionReport(
+        graph.add(definitions).definitions if definitions else 0, unknown, ambiguous
+    )
+
+
+def _find_titled(graph: Graph, title: str) -> list[str]:
+    if not title.strip():
+        return []
+    matches = graph.find_exact(title) or graph.find_exact(_ASIDE.sub("", title))
+    # A preferred name decides against a synonym that another concept has as well.
+    preferred = [m for m in matches if (c := graph.get_concept(m.concept)) and c.name == m.name]
+    return [match.concept for match in (preferred if len(preferred) == 1 else matches)]
+
+
+def _first_sentences(text: str) -> str:
+    line = one_line(text)
+    spans = split_sentences(line)
+    ends = [end for _, end in spans if end <= LONGEST]
+    return line[: ends[-1]] if ends else line[: LONGEST - 1].rstrip() + "…"

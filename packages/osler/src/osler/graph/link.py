@@ -10,9 +10,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from osler.graph.derive import bit_of, hash_powers, unit_hash
+from osler.graph.derive import LONGEST, bit_of, hash_powers, normalize_name, unit_hash, unit_spans
 from osler.graph.files import Array
-from osler.graph.normal import LONGEST, normalize_name, unit_spans
 from osler.graph.store import Graph
 from osler.text import has_cjk
 

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections import Counter
 
+from osler.graph.derive import normalize_name
 from osler.graph.files import INDEX_IN
 from osler.graph.items import (
     EXAMPLES,
@@ -18,7 +19,6 @@ from osler.graph.items import (
     SemanticType,
     Stream,
 )
-from osler.graph.normal import normalize_name
 from osler.sources.records import Drop
 from osler.text import one_line
 

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osler.errors import CapabilityMissing, require_extra
-from osler.graph.derive import spelling_variants, words_of
+from osler.graph.derive import normalize_name, spelling_variants, split_units, words_of
 from osler.graph.files import Array
 from osler.graph.items import Edge, NamedConcept
-from osler.graph.normal import normalize_name, split_units
 from osler.graph.store import Graph, Rows
 
 # Concepts whose names are compared letter by letter.

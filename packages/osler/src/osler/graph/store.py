@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from osler.errors import UnknownPassage
 from osler.graph import files, load, rows
 from osler.graph import files as stored
-from osler.graph.derive import derive_arrays
+from osler.graph.derive import derive_arrays, normalize_name
 from osler.graph.items import (
     DRUG_SECTIONS,
     SAMPLE_CONCEPTS,
@@ -33,7 +33,6 @@ from osler.graph.items import (
     text_mark,
     verbalise_chain,
 )
-from osler.graph.normal import normalize_name
 from osler.kb.store.access import ReaderPool
 from osler.sources.catalogue import GRAPH
 from osler.sources.formats.sections import names_line

@@ -10,7 +10,6 @@
       prepare.py        records to rows, as pure functions
       chunk.py          documents to passages: the three papers' chunkings, and windows
       document_upsert.py new, unchanged, newer, older, double or corrected documents
-      rejects.py        records that became no document, and dead letters
       bulk.py           the same work on several processes
     index/          builds: vectors for passages, shared between processes by leases
     search/         backends: SQLite and exact vectors, Qdrant Edge

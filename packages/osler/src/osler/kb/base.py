@@ -90,7 +90,6 @@ class KnowledgeBase(KnowledgeBaseReader):
         trust: int | None = None,
         chunk: str = "omni",
         progress: Progress | None = None,
-        runner: WorkerPool | None = None,
         limits: ReadLimits | None = None,
     ) -> IngestResult:
         """Reads files, folders and archives into `source`; each file wholly or not at all.
@@ -100,8 +99,7 @@ class KnowledgeBase(KnowledgeBaseReader):
         format instead of detecting it; `licence` holds where a document states none;
         `illustrative` marks all as samples; `trust` (1 least, to 5) replaces the source's own
         (`osler.sources.catalogue.trust_of`); `chunk` names the chunking
-        (`osler.kb.ingest.chunk.parse_chunking`): with another one, a file is cut anew. The
-        workers of `runner` read the files; without one, this process and another do. Files of
+        (`osler.kb.ingest.chunk.parse_chunking`): with another one, a file is cut anew. Files of
         strangers are read within `limits`, one that is over them raises `FileTooCostly`. Raises
         `BadConfig` for an unknown chunking, `KnowledgeBaseError` for a bad source name or while
         another process writes.
@@ -121,14 +119,8 @@ class KnowledgeBase(KnowledgeBaseReader):
         )
         roots, report = list(paths), progress or ignore_progress
         with self._open_for_writing(progress) as db:
-            if runner is None:
-                bound = partial(read_outcomes, limits=limits)
-                return files.add_paths(db, roots, how, report, bound)
-            from osler.kb.ingest import bulk
-
-            with bulk.open_spool(self.path) as folder:
-                outcomes = bulk.prepare_files(db, roots, how, folder, runner, report)
-                return files.add_paths(db, roots, how, report, outcomes)
+            bound = partial(read_outcomes, limits=limits)
+            return files.add_paths(db, roots, how, report, bound)
 
     def put(self, passages: Iterable[Passage], *, progress: Progress | None = None) -> IngestResult:
         """Adds ready-made passages, each under its own id, `source:document#n`.
@@ -170,7 +162,7 @@ class KnowledgeBase(KnowledgeBaseReader):
         """
         from osler.kb.ingest import files
         from osler.kb.ingest.prepare import IngestOptions
-        from osler.sources.formats.osler_jsonl import OslerJsonl
+        from osler.sources.formats.json_lines import OslerJsonl
 
         each = [(path, source) for path in paths for source in _sources_of(path)]
         for _, source in each:
@@ -346,7 +338,7 @@ class KnowledgeBase(KnowledgeBaseReader):
 
 
 def _sources_of(path: Path) -> tuple[str, ...]:
-    from osler.sources.formats.osler_jsonl import sources_of
+    from osler.sources.formats.json_lines import sources_of
 
     if not path.exists():
         raise MissingPath(f"{path} does not exist", fix="check the path")

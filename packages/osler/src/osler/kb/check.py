@@ -13,7 +13,7 @@ import numpy as np
 
 from osler.kb import index
 from osler.kb.index import leases
-from osler.kb.ingest import rejects
+from osler.kb.ingest import prepare
 from osler.kb.search.base import unit_problem
 from osler.kb.store.passages import read_meta
 from osler.sources.catalogue import EMR, PATIENT, SYNTHETIC
@@ -173,7 +173,7 @@ def _read_sources(db: sqlite3.Connection) -> Iterator[SourceInfo]:
         " FROM passage GROUP BY source, language, licence ORDER BY source, language, licence"
     ).fetchall()
     stored = _count_stored(db, documents)
-    failed = Counter(letter.source for letter in rejects.list_dead_letters(db, None))
+    failed = Counter(letter.source for letter in prepare.list_dead_letters(db, None))
     for (name,) in names:
         groups = [group for group in passages if group[0] == name]
         yield SourceInfo(

@@ -29,7 +29,7 @@ from osler.types import Language, Passage
 
 if TYPE_CHECKING:
     from osler.kb.check import KnowledgeBaseInfo, Provenance
-    from osler.kb.ingest.rejects import DeadLetter
+    from osler.kb.ingest.prepare import DeadLetter
     from osler.kb.store.export import ExportResult, Form
     from osler.kb.store.snapshots import Snapshot
 
@@ -130,10 +130,10 @@ class KnowledgeBaseReader:
 
     def dead_letters(self, source: str | None = None) -> list[DeadLetter]:
         """What was to be read and could not be, the latest first."""
-        from osler.kb.ingest import rejects
+        from osler.kb.ingest import prepare
 
         with self.readers.borrow() as db, access.read_transaction(db):
-            return list(rejects.list_dead_letters(db, source))
+            return list(prepare.list_dead_letters(db, source))
 
     def provenance(self, id: str) -> Provenance:
         """Where the passage's document comes from. Raises `UnknownPassage` as `get` does."""

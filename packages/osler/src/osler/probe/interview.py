@@ -20,10 +20,10 @@ from osler.llm.reading.actions import read_actions
 from osler.llm.reading.answers import declines, find_marks
 from osler.llm.reading.tags import find_tags
 from osler.llm.server import dialects, replies
-from osler.llm.server.bounded_reading import BadReply, complained_context
 from osler.llm.server.client import OpenAIModel
 from osler.llm.server.connection import KeyRefused
-from osler.llm.server.turns import ask_to_continue
+from osler.llm.server.endpoint import BadReply, complained_context
+from osler.llm.server.replies import ask_to_continue
 from osler.probe.findings import Place, Thinking
 
 ROOM = 1024

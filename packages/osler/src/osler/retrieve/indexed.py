@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from osler.extract.derived import Extractions
 from osler.extract.indexes import Kind
 from osler.extract.indexes.entity_graph import EntityGraph, EntityGraphs
+from osler.graph.derive import normalize_name
 from osler.graph.items import NamedConcept
 from osler.graph.lookup import Lookup
 from osler.graph.name_vectors import SEED, NameVectors
-from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder

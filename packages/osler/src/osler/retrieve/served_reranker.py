@@ -8,8 +8,8 @@ from math import isfinite
 from typing import Any
 
 from osler.errors import ModelError
-from osler.llm.server.bounded_reading import BadReply
 from osler.llm.server.connection import ServerClient
+from osler.llm.server.endpoint import BadReply
 from osler.llm.server.replies import objects_by_index
 
 _FIX = "set reranker.url and reranker.name to a server and a model that rerank"

@@ -25,7 +25,7 @@ from osler.errors import BadConfig, BadRun, ModelError
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.cache import hash_file
 from osler.llm.transformers.hub import silence_transformers
-from osler.sources.formats.osler_jsonl import HEADER
+from osler.sources.formats.json_lines import HEADER
 from osler.text import clean_text, split_words
 from osler_lab.jobs.runner import Progress
 from osler_lab.train.tune.encode import (

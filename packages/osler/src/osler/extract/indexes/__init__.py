@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Literal, get_args
 
+from osler.extract.dictionary import TOGETHER
 from osler.extract.items import EntityRelation, Item, TextTable
-from osler.extract.patterns import TOGETHER
 from osler.text import language_of, one_line, split_sentences
 from osler.types import Passage
 

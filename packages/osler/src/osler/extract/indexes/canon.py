@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 Name = str
-"""A normal form (`osler.graph.normal`), or a concept as `concept_name` writes it."""
+"""A normal form (`osler.graph.derive`), or a concept as `concept_name` writes it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from osler.errors import ModelError
 from osler.kb.encoders.base import scale_to_unit
-from osler.llm.server.bounded_reading import BadReply
 from osler.llm.server.connection import ServerClient
+from osler.llm.server.endpoint import BadReply
 from osler.llm.server.replies import objects_by_index
 from osler.llm.transformers.hub import (
     Device,

@@ -27,17 +27,11 @@ import numpy as np
 
 from osler.errors import KnowledgeBaseError
 from osler.kb.index import leases
-from osler.kb.ingest import file_table, reader_process
-from osler.kb.ingest.prepare import IngestOptions, Outcome, prepare_batch
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import Progress, indexed_text, read_meta
-from osler.sources.discover import Found, discover
-from osler.sources.formats.registry import by_name
-from osler.sources.records import Drop
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
-    from osler.kb.ingest.files import Outcomes
 
 FOLDER = "bulk"
 """Subfolder of a knowledge base with results that it has not stored yet."""
@@ -208,81 +202,3 @@ def encode_pending(
         done.file.unlink(missing_ok=True)
         progress("encode", written, total)
     return written
-
-
-# Parsing
-
-
-@dataclass(frozen=True, slots=True)
-class UnreadFile:
-    """A file to read and prepare, and where its records go."""
-
-    path: Path
-    name: str
-    parser: str
-    how: IngestOptions
-    file: Path
-
-
-def _load_preparation() -> Callable[[UnreadFile], UnreadFile]:
-    return _prepare_file
-
-
-def _prepare_file(task: UnreadFile) -> UnreadFile:
-    if not task.file.exists():
-        found = reader_process.found_file(task.path, task.name, by_name(task.parser))
-        with _write_spooled(task.file) as file:
-            for batch in reader_process.read_here(found):
-                prepared = prepare_batch(batch, task.how)
-                pickle.dump(prepared, file, protocol=pickle.HIGHEST_PROTOCOL)
-    return task
-
-
-def prepare_files(
-    db: sqlite3.Connection,
-    paths: Sequence[Path],
-    how: IngestOptions,
-    folder: Path,
-    runner: WorkerPool,
-    progress: Progress,
-) -> Outcomes:
-    """Reads and prepares new and changed files; returns a reader of the prepared records.
-
-    Members of archives are left to the process that writes.
-    """
-    for done, _ in enumerate(
-        runner.map(_load_preparation, _unread_files(db, paths, how, folder)), 1
-    ):
-        progress("files read", done, None)
-
-    def spooled_outcomes(found: Found, how: IngestOptions) -> Iterator[list[Outcome]]:
-        file = _spool_path(folder, found, how)
-        yield from _read_spool(file) if file.exists() else reader_process.read_outcomes(found, how)
-
-    return spooled_outcomes
-
-
-def _unread_files(
-    db: sqlite3.Connection, paths: Sequence[Path], how: IngestOptions, folder: Path
-) -> Iterator[UnreadFile]:
-    for found in discover(paths, fmt=how.fmt):
-        if isinstance(found, Drop) or found.file.member or not reader_process.is_registered(found):
-            continue
-        if not file_table.is_unchanged(db, how.source, found.file.path):
-            file = _spool_path(folder, found, how)
-            yield UnreadFile(found.file.path, found.name, found.parser.name, how, file)
-
-
-def _spool_path(folder: Path, found: Found, how: IngestOptions) -> Path:
-    """Returns a name that is equal for a file that has not changed and is read alike."""
-    stamp = file_table.stamp_of(found.file.path)
-    parts = (str(found.file), str(found.file.path), stamp, found.parser.name, how)
-    key = sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
-    return folder / f"{key}.records"
-
-
-def _read_spool(file: Path) -> Iterator[list[Outcome]]:
-    with file.open("rb") as stream:
-        while stream.peek(1):
-            yield pickle.load(stream)  # noqa: S301 - our own workers wrote it
-    file.unlink()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from osler.errors import KnowledgeBaseError, UnknownPassage
 from osler.kb.index import Correction, leases
-from osler.kb.ingest import file_table, rejects
+from osler.kb.ingest import file_table, prepare
 from osler.kb.ingest.prepare import Outcome, PreparedDocument
 from osler.kb.store.passages import (
     columns_of,
@@ -106,7 +106,7 @@ class DocumentUpsert:
             case Deleted():
                 return self._withdraw_document(outcome)
             case Drop():
-                rejects.insert_drop(self._db, self._source, self._file, outcome, record=record)
+                prepare.insert_drop(self._db, self._source, self._file, outcome, record=record)
                 return outcome
 
     def finish_file(self) -> int:
@@ -128,16 +128,16 @@ class DocumentUpsert:
 
     def _take_document(self, new: PreparedDocument, record: int) -> int | Drop:
         if new.document.id in self._removed:
-            return self._drop_document(new, rejects.REMOVED, "", record)
+            return self._drop_document(new, prepare.REMOVED, "", record)
         row = self._db.execute(_BY_ID, (self._source, new.document.id)).fetchone()
         stored = None if row is None else _StoredDocument(*row)
         if stored is not None and not self._is_superseded(stored, new):
-            reason = rejects.OLDER if new.document.version else rejects.DUPLICATE
+            reason = prepare.OLDER if new.document.version else prepare.DUPLICATE
             return self._drop_document(new, reason, new.document.id, record)
         if self._some_deleted and self._is_withdrawn(new.document.id):
-            return self._drop_document(new, rejects.WITHDRAWN, new.document.id, record)
+            return self._drop_document(new, prepare.WITHDRAWN, new.document.id, record)
         if first := self._find_double(new):
-            return self._drop_document(new, rejects.DOUBLE, first, record)
+            return self._drop_document(new, prepare.DOUBLE, first, record)
         return self._insert_document(new) if stored is None else self._replace_document(new, stored)
 
     def _is_stale(self, file: int, number: int) -> bool:
@@ -170,7 +170,7 @@ class DocumentUpsert:
 
     def _drop_document(self, new: PreparedDocument, reason: str, first: str, record: int) -> Drop:
         drop = Drop(new.document.id, reason)
-        rejects.insert_drop(
+        prepare.insert_drop(
             self._db,
             *(self._source, self._file, drop),
             document=new.document.id,
@@ -181,8 +181,8 @@ class DocumentUpsert:
 
     def _note_replaced(self, id: str, stored: _StoredDocument) -> None:
         self.changed = True
-        drop = Drop(id, rejects.OLDER)
-        rejects.insert_drop(self._db, self._source, stored.file, drop, document=id, first=id)
+        drop = Drop(id, prepare.OLDER)
+        prepare.insert_drop(self._db, self._source, stored.file, drop, document=id, first=id)
 
     # Rows
 
@@ -267,8 +267,8 @@ class DocumentUpsert:
         self._flush_rows()
         delete_documents(self._db, [stored.number])
         self._gone.append(deleted.document)
-        drop = Drop(deleted.document, rejects.WITHDRAWN)
-        rejects.insert_drop(
+        drop = Drop(deleted.document, prepare.WITHDRAWN)
+        prepare.insert_drop(
             self._db,
             *(self._source, stored.file, drop),
             document=deleted.document,

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from osler.errors import KnowledgeBaseError
-from osler.kb.ingest import rejects
+from osler.kb.ingest import prepare
 from osler.kb.ingest.prepare import IngestOptions
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import delete_documents
@@ -198,19 +198,9 @@ def _restamp_file(db: sqlite3.Connection, entry: FileEntry, path: str) -> None:
         _upsert(db, "file", entry.columns() | {"complete": 1})
 
 
-def is_unchanged(db: sqlite3.Connection, source: str, path: Path) -> bool:
-    """Returns whether a plain file was read to its end and has the same stamp."""
-    stamp = stamp_of(path)
-    row = db.execute(
-        "SELECT 1 FROM file WHERE source = ? AND path = ? AND complete AND (size, mtime) = (?, ?)",
-        (source, str(path), stamp.size, stamp.mtime),
-    ).fetchone()
-    return row is not None
-
-
 def begin_file(db: sqlite3.Connection, entry: FileEntry, name: str, reader: str) -> int:
     """Makes the row of a file that is read now, and forgets what was dropped of it before."""
-    rejects.forget_place(db, entry.source, name)
+    prepare.forget_place(db, entry.source, name)
     file = _upsert(db, "file", entry.columns() | {"complete": 1, "reader": reader})
     for table in ("dropped", "deleted"):
         db.execute(f"DELETE FROM {table} WHERE file = ?", (file,))  # noqa: S608 - names of ours
@@ -222,7 +212,7 @@ def removed_by_hand(db: sqlite3.Connection, entry: FileEntry) -> set[str]:
     rows = db.execute(
         "SELECT document FROM dropped JOIN file ON file.id = dropped.file"
         " WHERE file.source = ? AND path = ? AND reason = ?",
-        (entry.source, entry.path, rejects.REMOVED),
+        (entry.source, entry.path, prepare.REMOVED),
     )
     return {row[0] for row in rows}
 
@@ -263,7 +253,7 @@ def has_waiting(db: sqlite3.Connection, root: IngestRoot) -> bool:
         "SELECT 1 FROM file WHERE root = ? AND NOT complete AND id NOT IN"
         " (SELECT file FROM dropped WHERE reason IN (SELECT value FROM json_each(?)))"
     )
-    return db.execute(waiting, (root.id, rejects.BROKEN_JSON)).fetchone() is not None
+    return db.execute(waiting, (root.id, prepare.BROKEN_JSON)).fetchone() is not None
 
 
 def note_broken(db: sqlite3.Connection, entry: FileEntry, drop: Drop) -> None:
@@ -275,10 +265,10 @@ def note_broken(db: sqlite3.Connection, entry: FileEntry, drop: Drop) -> None:
         file = _upsert(db, "file", values, only=("complete", "read", "root"))
         db.execute(
             "DELETE FROM dropped WHERE file = ? AND reason IN (SELECT value FROM json_each(?))",
-            (file, rejects.BROKEN_JSON),
+            (file, prepare.BROKEN_JSON),
         )
         where = pseudonymize_place(entry.source, drop.where)
-        rejects.insert_drop(db, entry.source, file, replace(drop, where=where))
+        prepare.insert_drop(db, entry.source, file, replace(drop, where=where))
 
 
 def requeue_removed(db: sqlite3.Connection, root: IngestRoot) -> None:
@@ -287,7 +277,7 @@ def requeue_removed(db: sqlite3.Connection, root: IngestRoot) -> None:
         db.execute(
             "UPDATE file SET complete = 0 WHERE root = ?"
             " AND id IN (SELECT file FROM dropped WHERE reason = ?)",
-            (root.id, rejects.REMOVED),
+            (root.id, prepare.REMOVED),
         )
 
 
@@ -322,7 +312,7 @@ def retry_dead_letters(
             "UPDATE file SET complete = 0 WHERE (?1 IS NULL OR source = ?1)"
             " AND (?2 OR reader != ?3) AND id IN (SELECT file FROM dropped"
             " WHERE reason IN (SELECT value FROM json_each(?4)))",
-            (source, all, reader, json.dumps(list(filter(rejects.is_dead, reasons)))),
+            (source, all, reader, json.dumps(list(filter(prepare.is_dead, reasons)))),
         )
 
 
@@ -346,8 +336,8 @@ def remove_documents(db: sqlite3.Connection, source: str, document: str | None) 
     removed = delete_documents(db, [number for number, _, _ in rows])
     # Remembered as drops, so that `update` does not bring the documents back.
     for _, file, id in rows:
-        drop = Drop(id, rejects.REMOVED)
-        rejects.insert_drop(db, source, file, drop, document=id)
+        drop = Drop(id, prepare.REMOVED)
+        prepare.insert_drop(db, source, file, drop, document=id)
     if document is None:
         for table in ("file", "dropped", "root"):
             db.execute(f"DELETE FROM {table} WHERE source = ?", (source,))  # noqa: S608

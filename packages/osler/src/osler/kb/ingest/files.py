@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 
 from osler.errors import KnowledgeBaseError
-from osler.kb.ingest import file_table, reader_process, rejects
+from osler.kb.ingest import file_table, prepare, reader_process
 from osler.kb.ingest.chunk import OMNI
 from osler.kb.ingest.document_upsert import DocumentUpsert
 from osler.kb.ingest.file_table import FileEntry, FileStamp, IngestRoot
@@ -67,9 +67,9 @@ class IngestResult:
 
     def count_drop(self, drop: Drop) -> None:
         self.drops[drop.reason] = self.drops.get(drop.reason, 0) + 1
-        if drop.reason == rejects.UNKNOWN:
+        if drop.reason == prepare.UNKNOWN:
             self.unknown.append(drop.where)
-        if drop.reason in rejects.BROKEN:
+        if drop.reason in prepare.BROKEN:
             self.failed.append(f"{drop.where}: {drop.reason}")
 
     def count_document(self, passages: int) -> None:
@@ -234,7 +234,7 @@ class _IngestJob:
         for number, item in enumerate(open_listing(listing, settled=skip_settled)):
             self._progress("files", number, None)
             if isinstance(item, Drop):
-                rejects.note_passed_over(self._db, root.how.source, item)
+                prepare.note_passed_over(self._db, root.how.source, item)
                 self.tally.count_drop(item)
                 continue
             stamp = file_table.stamp_of(item.file.path)
@@ -287,7 +287,7 @@ class _IngestJob:
             for record, outcome in enumerate(chain.from_iterable(self.care.outcomes(item, how)), 1):
                 result = upsert.take_outcome(outcome, record)
                 if isinstance(result, Drop):
-                    if result.reason in rejects.BROKEN:
+                    if result.reason in prepare.BROKEN:
                         raise _BrokenFile(result)
                     tally.count_drop(result)
                 elif isinstance(outcome, PreparedDocument):

@@ -202,7 +202,7 @@ class _Worker:
         """Raises `_WorkerDied` when it does not come up."""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         self._process = subprocess.Popen(  # noqa: S603 - our own module
-            [sys.executable, "-m", "osler.kb.search.edge_worker", str(folder)],
+            [sys.executable, "-m", "osler.kb.search.shard", str(folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from osler.errors import BadConfig, KnowledgeBaseError, require_extra, translate_os_errors
 from osler.kb.store.passages import Progress, read_meta
 from osler.llm.core.cache import write_whole
-from osler.sources.formats.osler_jsonl import HEADER, VERSION
+from osler.sources.formats.json_lines import HEADER, VERSION
 
 Form = Literal["jsonl", "parquet"]
 Line = dict[str, Any]

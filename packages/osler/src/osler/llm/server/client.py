@@ -20,7 +20,6 @@ from osler.errors import CapabilityMissing, ModelError
 from osler.llm.core.base import Completion, Message, Sampling, Scored, raw_text
 from osler.llm.core.thinking import ThinkingAllowance, split_thinking
 from osler.llm.server import dialects, probe, replies, scoring
-from osler.llm.server.bounded_reading import BadReply
 from osler.llm.server.connection import (
     Clock,
     Endpoint,
@@ -38,9 +37,9 @@ from osler.llm.server.dialects import (
     ServerProfile,
     sampling_fields,
 )
-from osler.llm.server.endpoint import join_fields
+from osler.llm.server.endpoint import BadReply, join_fields
 from osler.llm.server.probe import DROPPABLE, unless_refused
-from osler.llm.server.turns import ask_to_continue, continue_reply
+from osler.llm.server.replies import ask_to_continue, continue_reply
 from osler.types import Usage
 
 __all__ = ["Clock", "Endpoint", "KeyRefused", "OpenAIModel", "ScoringOpenAIModel", "connect_server"]

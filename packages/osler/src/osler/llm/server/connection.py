@@ -34,9 +34,9 @@ from typing import Any, Protocol, TypeVar
 import httpx2
 
 from osler.errors import ModelError, ModelUnreachable
-from osler.llm.server import bounded_reading
-from osler.llm.server.bounded_reading import BadReply
+from osler.llm.server import endpoint
 from osler.llm.server.endpoint import (
+    BadReply,
     Clock,
     Endpoint,
     KeyRefused,
@@ -44,7 +44,7 @@ from osler.llm.server.endpoint import (
     ServerBusy,
     tls_fix,
 )
-from osler.llm.server.turns import BusyAnswer, SilentStream, Turns, without_streaming
+from osler.llm.server.replies import BusyAnswer, SilentStream, Turns, without_streaming
 
 __all__ = [
     "Clock",
@@ -302,17 +302,17 @@ class ServerSession:
         if response.is_redirect:
             raise self._redirect_error(url, response)
         try:
-            words = await bounded_reading.read_body(response, most=_LONGEST_COMPLAINT)
+            words = await endpoint.read_body(response, most=_LONGEST_COMPLAINT)
         except BadReply:
             words = "(a long page)"
         words = self._api.without_key(words)
-        answer = f"{status}: {bounded_reading.read_complaint(words)}".rstrip(": ")
-        field = bounded_reading.refused_field(words)
+        answer = f"{status}: {endpoint.read_complaint(words)}".rstrip(": ")
+        field = endpoint.refused_field(words)
         if status in _BUSY and not (status == httpx2.codes.INTERNAL_SERVER_ERROR and field):
             header = response.headers.get("retry-after", "")
-            wait = bounded_reading.retry_after(header, now=self._api.clock.now())
+            wait = endpoint.retry_after(header, now=self._api.clock.now())
             return BusyAnswer(f"the server answers {answer}", wait)
-        if status in {401, 403} or bounded_reading.refuses_key(words):
+        if status in {401, 403} or endpoint.refuses_key(words):
             raise KeyRefused(f"{url}: key refused ({answer})", fix=self._api.endpoint.key_fix)
         problem = f"{url} answered {answer}"
         raise self._api.endpoint.refusal(problem, status, words, field=field)
@@ -333,17 +333,17 @@ class ServerSession:
         )
 
     async def _read_json(self, url: str, response: httpx2.Response) -> Any:
-        kind = bounded_reading.kind_of(response)
+        kind = endpoint.kind_of(response)
         if "json" not in kind:
             raise BadReply(f"{url} answered {kind}, not JSON: it may be a proxy or a web page")
-        text = await bounded_reading.read_body(response, most=self._api.endpoint.max_bytes)
-        reply = bounded_reading.parse_json(self._api.without_key(text), f"the reply of {url}")
+        text = await endpoint.read_body(response, most=self._api.endpoint.max_bytes)
+        reply = endpoint.parse_json(self._api.without_key(text), f"the reply of {url}")
         return self._find_late_error(url, reply) or reply
 
     async def _read_stream(
         self, url: str, response: httpx2.Response, gathered: G
     ) -> G | BusyAnswer:
-        if bounded_reading.kind_of(response) not in bounded_reading.STREAMS:
+        if endpoint.kind_of(response) not in endpoint.STREAMS:
             chunk = await self._read_json(url, response)
             if isinstance(chunk, BusyAnswer):
                 return chunk
@@ -351,11 +351,9 @@ class ServerSession:
             return gathered
         async with aclosing(self._iterate_unstalled(url, response)) as events:
             async for data in events:
-                if data.strip() == bounded_reading.DONE:
+                if data.strip() == endpoint.DONE:
                     break
-                chunk = bounded_reading.parse_json(
-                    self._api.without_key(data), f"an event of {url}"
-                )
+                chunk = endpoint.parse_json(self._api.without_key(data), f"an event of {url}")
                 if trouble := self._find_late_error(url, chunk):
                     return trouble
                 if gathered.take_piece(chunk):
@@ -370,7 +368,7 @@ class ServerSession:
         """Yields events while they come. The first may take long: a prompt is read before it."""
         stall, waits = self._api.endpoint.stall_s, None
         async with aclosing(
-            bounded_reading.read_events(response, most=self._api.endpoint.max_bytes)
+            endpoint.read_events(response, most=self._api.endpoint.max_bytes)
         ) as events:
             while True:
                 try:
@@ -392,7 +390,7 @@ class ServerSession:
         """Finds an error that a server only reported after it had answered 200."""
         if not isinstance(reply, dict) or not reply.get("error"):
             return None
-        words, code = bounded_reading.extract_complaint(reply), bounded_reading.extract_code(reply)
+        words, code = endpoint.extract_complaint(reply), endpoint.extract_code(reply)
         if code in _BUSY:
             return BusyAnswer(f"the server answers {code}: {words}")
         raise RequestRefused(f"{url} answered with an error: {words}", status=code or 200)

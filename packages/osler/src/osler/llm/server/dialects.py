@@ -16,7 +16,7 @@ from typing import Any, Protocol, assert_never
 
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.server import replies
-from osler.llm.server.bounded_reading import BadReply
+from osler.llm.server.endpoint import BadReply
 from osler.llm.server.replies import ChatGatherer
 from osler.text import join_surrogates
 

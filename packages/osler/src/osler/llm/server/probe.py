@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from osler.errors import ModelError, ModelUnreachable
-from osler.llm.server.bounded_reading import BadReply
 from osler.llm.server.connection import (
     Endpoint,
     KeyRefused,
@@ -16,6 +15,7 @@ from osler.llm.server.connection import (
     ServerSession,
 )
 from osler.llm.server.dialects import TRAITS, Dialect, ServerProfile
+from osler.llm.server.endpoint import BadReply
 
 T = TypeVar("T")
 

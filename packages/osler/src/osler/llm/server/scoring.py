@@ -16,8 +16,8 @@ from typing import Any, Protocol, assert_never
 from osler.llm.core.base import Message, TokenScore, raw_text
 from osler.llm.core.spans import decode_pieces, token_scores
 from osler.llm.server import replies
-from osler.llm.server.bounded_reading import BadReply
 from osler.llm.server.dialects import ScoringMethod, begun_text, list_messages, turn_fields
+from osler.llm.server.endpoint import BadReply
 
 _FORCE = 1_000.0
 """Logit bias that no raw logit reaches."""

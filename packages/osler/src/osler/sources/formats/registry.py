@@ -13,6 +13,7 @@ from osler.sources.formats.eicu import Clif, Eicu
 from osler.sources.formats.fhir import Fhir
 from osler.sources.formats.html import Html
 from osler.sources.formats.jats import Jats
+from osler.sources.formats.json_lines import OslerJsonl
 from osler.sources.formats.json_records import (
     EvaluationFile,
     GuidelineJsonl,
@@ -24,7 +25,6 @@ from osler.sources.formats.mimic import Mimic, MimicEd, Synthea
 from osler.sources.formats.obo import Obo
 from osler.sources.formats.office import Docx, Xlsx
 from osler.sources.formats.omop import Omop
-from osler.sources.formats.osler_jsonl import OslerJsonl
 from osler.sources.formats.pdf import Pdf
 from osler.sources.formats.pubmed import Medline, PubmedXml
 from osler.sources.formats.rows import CsvRows, Parquet

@@ -31,7 +31,7 @@ from typing import Any, Protocol
 import httpx2
 
 from osler.errors import SourceUnavailable
-from osler.llm.server.bounded_reading import retry_after
+from osler.llm.server.endpoint import retry_after
 from osler.sources.formats.json_lines import items_at, value_at
 from osler.sources.online.address_guard import GuardedTransport, Resolve, resolve_host
 from osler.sources.online.cache import CachedReply, ReplyCache
