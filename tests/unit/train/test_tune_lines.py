@@ -51,12 +51,6 @@ def test_pairs_and_dialogues_are_read(tmp_path: Path) -> None:
     assert dialogue.messages[-1] == Message("assistant", "a")
 
 
-def test_sharegpt_is_read_as_a_dialogue(tmp_path: Path) -> None:
-    said = [{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]
-    (dialogue,) = read_dialogues(written(tmp_path, {"id": "1", "conversations": said}))
-    assert dialogue.messages == (Message("user", "q"), Message("assistant", "a"))
-
-
 @pytest.mark.parametrize(
     ("read", "line", "why"),
     [
@@ -68,7 +62,7 @@ def test_sharegpt_is_read_as_a_dialogue(tmp_path: Path) -> None:
         (read_preferences, SFT, "chosen"),
         (read_dialogues, {"id": "1", "messages": ASK}, "not the assistant's"),
         (read_dialogues, {"id": "1", "messages": [*TURNS, *TURNS[2:]]}, "take turns"),
-        (read_dialogues, {"id": "1", "conversations": [{"from": "human"}]}, "no sample"),
+        (read_dialogues, {"id": "1", "messages": 5, "completion": "a"}, "no sample"),
     ],
 )
 def test_a_line_that_is_no_sample_is_named_with_its_place(

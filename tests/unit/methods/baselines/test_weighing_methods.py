@@ -13,7 +13,6 @@ from osler_lab.baselines.chain_of_knowledge import (
     read_chain,
     select_sources,
 )
-from osler_lab.baselines.settings import SelfRagSettings
 from osler_lab.baselines.weighing import read_candidates
 from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
@@ -292,11 +291,6 @@ async def test_a_model_that_knows_no_reflection_tokens_is_no_self_rag(play: Play
     with pytest.raises(CapabilityMissing, match="gives none") as caught:
         await play({"kind": "self-rag"}, STATES, Hiding(ScriptedModel([])), {"": [PERSONS]})
     assert "self-rag-prompted" in caught.value.fix
-
-
-def test_the_form_of_old_names_the_strategy_of_today() -> None:
-    with pytest.raises(ValueError, match="self-rag-prompted"):
-        SelfRagSettings.model_validate({"form": "prompted"})
 
 
 async def test_marks_in_a_passage_are_words(play: Play) -> None:

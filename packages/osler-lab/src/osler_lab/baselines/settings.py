@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from osler.settings.fields import Whole
 from osler.settings.plugins import MethodFacts, PluginSettings
@@ -127,16 +127,6 @@ class SelfRagSettings(_ReflectionFields):
     """Reflection tokens decide on retrieval and between passages; needs Self-RAG's checkpoint."""
 
     kind: Literal["self-rag"] = "self-rag"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_form(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "form" in given:
-            raise ValueError(
-                "self-rag has no form: it is the trained method, and its imitation on any model"
-                " is the strategy self-rag-prompted"
-            )
-        return given
 
 
 class SelfRagPromptedSettings(_ReflectionFields):

@@ -8,8 +8,6 @@ Hugging Face hub; where data is read, the file itself may be named too.
 | SFT | `{"id", "messages": [{"role", "content"}, …], "completion", "meta"}` |
 | DPO | `{"id", "messages": […], "chosen", "rejected", "meta"}` |
 | several turns | `{"id", "messages": [… with the assistant's turns …], "meta"}` |
-
-ShareGPT's `{"conversations": [{"from": "human", "value": …}, …]}` is read as several turns.
 """
 
 from __future__ import annotations
@@ -26,20 +24,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from osler.errors import BadRun, describe_invalid, translate_os_errors
 from osler.extract import estimate_tokens
 from osler.kb.store.durable import make_folders, sync_path
-from osler.llm.core.base import Message, Role
+from osler.llm.core.base import Message
 from osler_lab.evaluate.datasets.splits import question_digest
 
 Kind = Literal["sft", "dpo"]
 DATA, CARD = "data.jsonl", "README.md"
 DIGEST = "question_digest"
 """Key of a record's `meta` for the digest of its question's words."""
-_SHAREGPT: Mapping[str, Role] = {
-    "system": "system",
-    "human": "user",
-    "user": "user",
-    "gpt": "assistant",
-    "assistant": "assistant",
-}
 
 
 class _Conversation(BaseModel):
@@ -97,19 +88,11 @@ class Dialogue(_Conversation):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_other_forms(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        if isinstance(given.get("completion"), str):
+    def _end_with_completion(cls, given: Any) -> Any:
+        if isinstance(given, dict) and isinstance(given.get("completion"), str):
             last = {"role": "assistant", "content": given["completion"]}
             return {**given, "messages": [*given.get("messages", ()), last]}
-        if "conversations" not in given:
-            return given
-        turns = [
-            {"role": _SHAREGPT.get(turn["from"], turn["from"]), "content": turn["value"]}
-            for turn in given["conversations"]
-        ]
-        return {**given, "messages": turns}
+        return given
 
     @model_validator(mode="after")
     def _takes_turns(self) -> Dialogue:

@@ -307,7 +307,3 @@ def offers_of(folder: Path) -> tuple[SourceDescription, ...]:
     return tuple(
         SourceDescription(name, tuple(titles)) for name, titles in exploration_of(folder)["offers"]
     )
-
-
-def read_explorations(folder: Path) -> Iterator[ExploredCase]:
-    yield from explored_in(folder).results()
