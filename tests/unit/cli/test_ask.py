@@ -378,13 +378,13 @@ def test_a_follow_up_is_asked_in_its_thread(
 def test_of_two_terminals_in_one_thread_both_see_their_answers(
     osler: Any, asked: list[Settings], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    store = ThreadStore(tmp_path / "osler")
+    store, answer = ThreadStore(tmp_path / "osler"), answering.ask
 
     async def ask_meanwhile(*given: Any, **more: Any) -> answering.FinishedRun:
         store.add_turn(store.read_thread("mine"), "other", "Why?", Standalone("Why?"))
-        return await answering.ask(*given, **more)
+        return await answer(*given, **more)
 
-    monkeypatch.setattr("osler.cli.conversation.ask", ask_meanwhile)
+    monkeypatch.setattr(answering, "ask", ask_meanwhile)
     second = osler("ask", QUESTION, *RAG, "--thread", "mine")
     assert second.exit_code == 1
     assert "Give adrenaline" in second.stdout

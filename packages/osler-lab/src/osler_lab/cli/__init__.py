@@ -1,6 +1,6 @@
 """The verbs that the laboratory adds to `osler`; nothing is imported before one is used."""
 
-from osler.cli.lazy import Verb, list_under, make_verbs
+from osler.cli.options import Verb, list_under, make_verbs
 
 _EVAL = {
     **make_verbs("osler_lab.cli.evaluate_results", "judge", "agree"),

@@ -1,6 +1,6 @@
 """The verbs that the server adds to `osler`; nothing is imported before one is used."""
 
-from osler.cli.lazy import Verb, list_under
+from osler.cli.options import Verb, list_under
 
 VERBS = {
     **list_under(

@@ -42,7 +42,7 @@ def build_composer(settings: Settings, parts: Parts) -> Composer:
 
         # An online source is asked once for a question.
         local = [name for name in parts.sources if name not in online_names(settings)]
-        search = parts.retriever("consistent", local) if local else None
+        search = parts.retriever("consistent", tuple(local)) if local else None
         one = ConsistentComposer(clean, trust_of, search)
     return CurrentComposer(one) if settings.retrieve.policy != "none" else one
 

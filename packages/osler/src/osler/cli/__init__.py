@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from osler.cli.lazy import LazyGroup, Verb, installed_verbs, list_under, make_verbs
+from osler.cli.options import LazyGroup, Verb, installed_verbs, list_under, make_verbs
 from osler.cli.session import CliSession, ErrorGroup, ProgressMode, complete_preset, parse_flags
 
 # The order of a group is that of its life: made, read, kept, extended.

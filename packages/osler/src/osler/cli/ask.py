@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,8 +19,10 @@ from osler.errors import BadConfig, BadQuestion, OslerError, read_text_file, tra
 from osler.text import escape_controls
 
 if TYPE_CHECKING:
+    from osler.answer.follow_up import Standalone
     from osler.methods.omni.dossier import SavedPlan
     from osler.runs.answering import FinishedRun
+    from osler.runs.threads import Thread
     from osler.settings import Settings
     from osler.trace import Sink
     from osler.types import Question
@@ -122,15 +125,78 @@ def ask(
         show_estimate(here, settings, [asked])
         return
     if thread is not None:
-        from osler.cli.conversation import ask_in_thread
-
-        ask_in_thread(here, settings, thread, asked, standalone, film=film, trace=trace)
+        _ask_in_thread(here, settings, thread, asked, standalone, film=film, trace=trace)
         return
     from osler.runs.answering import ask as solve
 
     with watch_events(here, trace, first=first_step(settings), film=film) as sink:
         finished = asyncio.run(solve(settings, asked, sink=sink, plan_only=plan_only, plan=given))
     show_result(here, make_report(finished, asked), film=film)
+
+
+def _ask_in_thread(
+    here: CliSession,
+    settings: Settings,
+    name: str,
+    asked: Question,
+    standalone: str | None,
+    *,
+    film: bool,
+    trace: Path | None,
+) -> None:
+    """Answers in the thread and shows how the question was searched for.
+
+    Raises `BadConfig` where runs are not kept: a thread consists of runs.
+    """
+    from osler.runs.threads import ThreadMoved, ThreadStore, UnknownThread
+
+    if not settings.runs.keep:
+        raise BadConfig("a thread needs its runs", fix="set runs.keep = true")
+    store = ThreadStore(settings.home)
+    thread = store.create_thread(name)
+    store.require_room(thread)
+    with watch_events(here, trace, first=first_step(settings), film=film) as sink:
+        alone, question, finished = asyncio.run(
+            _answer_turn(here, settings, thread, asked, standalone, sink)
+        )
+    try:
+        store.add_turn(thread, finished.run, asked.text, alone)
+    except (ThreadMoved, UnknownThread) as moved:
+        # Somebody else asked in it meanwhile: the answer is shown, and its run is kept.
+        moved.fix = f"`osler trace {finished.run}` has this answer; ask again in the thread"
+        with suppress(typer.Exit):
+            show_result(here, make_report(finished, question), film=film)
+        raise
+    show_result(here, make_report(finished, question), film=film)
+
+
+async def _answer_turn(
+    here: CliSession,
+    settings: Settings,
+    thread: Thread,
+    asked: Question,
+    standalone: str | None,
+    sink: Sink,
+) -> tuple[Standalone, Question, FinishedRun]:
+    """How the question was searched for, and its run."""
+    from osler.answer.follow_up import Standalone
+    from osler.build.danger import danger_notice
+    from osler.questions import parse_question
+    from osler.runs.answering import ask
+    from osler.runs.threads import make_standalone
+
+    # Danger may stand in the reader's own words, or in those of an earlier turn.
+    notice = danger_notice(settings, asked, [turn.question for turn in thread.turns])
+    alone = (
+        Standalone(standalone, "user")
+        if standalone
+        else await make_standalone(settings, asked.text, thread.asked)
+    )
+    question = parse_question(alone.text, options=asked.options)
+    if alone.by:
+        here.print_line(f"searched for: {alone.text}\n")
+    finished = await ask(settings, question, sink=sink, danger=notice)
+    return alone, question, finished
 
 
 def show_estimate(here: CliSession, settings: Settings, questions: Sequence[Question]) -> None:
