@@ -218,4 +218,6 @@ async def test_an_async_client_gets_many_answers_at_once(place: ServedOsler) -> 
 def test_title_in_the_source_list_is_escaped() -> None:
     from osler.text import escape_markdown
 
-    assert escape_markdown("![x](http://evil/?q=1)\n<b>") == r"\!\[x\]\(http://evil/?q=1\) \<b\>"
+    assert (
+        escape_markdown("![x](http://evil/?q=1)\n<b>") == r"\!\[x\]\(http://evil/?q=1\) &lt;b&gt;"
+    )

@@ -12,6 +12,7 @@ import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from html import escape
 from typing import Any
 
 from osler.types import Language
@@ -263,8 +264,8 @@ def escape_controls(text: str) -> str:
 
 def escape_markdown(text: str) -> str:
     """Without what Markdown would obey: a title is shown, never a link or an image."""
-    flat = " ".join(text.split())
-    return "".join(f"\\{c}" if c in "[]()<>!*_`\\" else c for c in flat)
+    flat = escape(" ".join(text.split()), quote=False)  # not every reader takes "\\<" for text
+    return "".join(f"\\{c}" if c in "[]()!*_`\\" else c for c in flat)
 
 
 def read_packaged(package: str, name: str) -> str:

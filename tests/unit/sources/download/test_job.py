@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -219,3 +220,38 @@ def test_redirect_into_a_private_network_is_refused(shelf: Any, tmp_path: Path, 
     shelf.redirects[f"/baseline/{name}"] = f"{shelf.url}baseline/moved"  # its own host may
     shelf.files["/baseline/moved"] = shelf.files[f"/baseline/{name}"]
     assert job("pubmed-baseline", shelf, tmp_path).run(accepted=True).files
+
+
+@pytest.mark.parametrize("looks", [1, 2])
+def test_a_name_that_leads_elsewhere_a_moment_later_gains_nothing(
+    shelf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int
+) -> None:
+    """DNS rebinding: checked as a public address, connected to as this machine."""
+    put_pubmed(shelf, 1)
+    name = "pubmed25n0001.xml.gz"
+    own = shelf.url.split("127.0.0.1")[1]
+    shelf.files["/elsewhere"] = b"secret"
+    shelf.redirects[f"/baseline/{name}"] = f"http://rebind.example{own}elsewhere"
+    asked, called, real = [], [], socket.getaddrinfo
+
+    def rebind(host: str, port: int, *args: Any, **more: Any) -> Any:
+        if host != "rebind.example":
+            return real(host, port, *args, **more)
+        asked.append(host)
+        seen = ["192.88.98.7", "93.184.216.34"] if len(asked) <= looks else ["127.0.0.1"]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in seen]
+
+    connect = socket.socket.connect
+
+    def refuse(self: socket.socket, address: Any) -> None:
+        if not str(address[0]).startswith("127."):
+            called.append(address[0])
+            raise ConnectionRefusedError
+        connect(self, address)
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebind)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    with pytest.raises((FetchFailed, AddressRefused)):
+        job("pubmed-baseline", shelf, tmp_path).run(accepted=True)
+    assert called == ["192.88.98.7", "93.184.216.34"] * (looks - 1)
+    assert not any(path == "/elsewhere" for path, _ in shelf.asked)

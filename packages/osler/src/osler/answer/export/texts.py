@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from osler.answer.export.layout import Block, ExportedAnswer, lay_out
 from osler.text import escape_controls
 
-_MARKDOWN = re.compile(r"([\\`*_<>#|~]|!(?=\[)|\[(?!\d{1,3}\])|(?<!\d)\]|(?<=\])\()")
+# Tags become entities: not every reader of Markdown takes "\<" for text.
+_MARKDOWN = re.compile(r"([\\`*_#|~]|!(?=\[)|\[(?!\d{1,3}\])|(?<!\d)\]|(?<=\])\()")
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:42em;margin:2em auto;padding:0 1em}"
     ".note{color:#555;font-size:.9em}.danger{border:2px solid #a00;padding:.5em;font-weight:bold}"
@@ -25,7 +26,8 @@ def write_markdown(answers: Sequence[ExportedAnswer]) -> bytes:
 
 
 def _markdown_line(block: Block) -> str:
-    text = _MARKDOWN.sub(r"\\\1", " ".join(escape_controls(block.text).split()))
+    flat = escape(" ".join(escape_controls(block.text).split()), quote=False)
+    text = _MARKDOWN.sub(r"\\\1", flat)
     # A line that begins so would be a list, a heading or a rule.
     text = re.sub(r"^([-+=]|\d+(?=[.)]\s))", r"\\\1", text)
     link = f" <{block.url}>" if is_web_address(block.url) else ""

@@ -29,7 +29,7 @@ from osler.sources.download.transfer import (
     describe_hub_file,
     parse_objects,
 )
-from osler.sources.online.address_guard import refuse_private
+from osler.sources.online.address_guard import PinnedTransport, refuse_private
 from osler.sources.online.client import AGENT
 from osler.text import read_packaged_table
 
@@ -146,10 +146,15 @@ class DownloadJob:
             )
         key = self._read_key()
         self.folder.mkdir(parents=True, exist_ok=True)
-        guard = partial(refuse_private, own_host=httpx2.URL(self.base).host)
-        # Called for each redirect too.
-        hooks: dict[str, list[Callable[..., Any]]] = {"request": [guard]}
-        with httpx2.Client(headers={"User-Agent": AGENT}, event_hooks=hooks) as client:
+        own_host = httpx2.URL(self.base).host
+        # Called for each redirect too, also where a proxy of the environment makes the connection.
+        hooks: dict[str, list[Callable[..., Any]]] = {
+            "request": [partial(refuse_private, own_host=own_host)]
+        }
+        direct = {"all://": PinnedTransport(own_host)}
+        with httpx2.Client(
+            headers={"User-Agent": AGENT}, event_hooks=hooks, mounts=direct
+        ) as client:
             fetcher = Fetcher(client, self.patience, self.sleep)
             remotes = self._list_remotes(fetcher, key)[: self.only]
             self._check_room(remotes)

@@ -12,6 +12,7 @@ import ipaddress
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import httpx2
@@ -55,23 +56,59 @@ def is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
 
-def refuse_private(request: httpx2.Request, own_host: str) -> None:
-    """Refuses a request, as of a redirect, that leads into a private network; `own_host` is the
-    one that the user named. Blocks. Raises `AddressRefused`."""
+def refuse_private(request: httpx2.Request, own_host: str) -> list[str]:
+    """The addresses that the request may go to, of a host that is not `own_host`, the one that the
+    user named; none of a name that only a proxy may know. Blocks.
+
+    Raises `AddressRefused` for a request, as of a redirect, that leads into a private network.
+    """
     host = request.url.host
     if host == own_host:
-        return
+        return []
     try:
         infos = socket.getaddrinfo(host, request.url.port, type=socket.SOCK_STREAM)
     except OSError:
-        return  # the request fails by itself, or a proxy knows the name
-    if request.url.scheme not in {"http", "https"} or not all(
-        is_public(str(each[4][0])) for each in infos
-    ):
+        return []
+    addresses = list(dict.fromkeys(str(each[4][0]) for each in infos))
+    if request.url.scheme not in {"http", "https"} or not all(map(is_public, addresses)):
         raise AddressRefused(
             f"{host} leads into a private network and is not called",
             fix="name it with --mirror if it is yours",
         )
+    return addresses
+
+
+class PinnedTransport(httpx2.BaseTransport):
+    """Connects to the very addresses that `refuse_private` has checked, one after the other."""
+
+    def __init__(self, own_host: str) -> None:
+        self._own_host = own_host
+        self._inner = httpx2.HTTPTransport(trust_env=False, retries=0)
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        addresses = refuse_private(request, self._own_host)
+        for address in addresses[:-1]:
+            with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
+                return self._inner.handle_request(_pin_request(request, address))
+        last = [_pin_request(request, address) for address in addresses[-1:]]
+        return self._inner.handle_request(last[0] if last else request)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def _pin_request(request: httpx2.Request, address: str) -> httpx2.Request:
+    """The request to this address; its `Host` and its certificate stay the name's."""
+    extensions: dict[str, Any] = dict(request.extensions)
+    if request.url.scheme == "https":
+        extensions["sni_hostname"] = request.url.host
+    return httpx2.Request(
+        request.method,
+        request.url.copy_with(host=address),
+        headers=request.headers,
+        stream=request.stream,
+        extensions=extensions,
+    )
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
@@ -99,18 +136,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                 f"{url.scheme or 'no'} address refused: only plain http(s) is called"
             )
         address = await self._check_host(host, url.port or (443 if url.scheme == "https" else 80))
-        extensions: dict[str, Any] = dict(request.extensions)
-        if url.scheme == "https":
-            extensions["sni_hostname"] = host  # the certificate must be the name's
-        return await self._inner.handle_async_request(
-            httpx2.Request(
-                request.method,
-                url.copy_with(host=address),
-                headers=request.headers,  # `Host` was set from the name
-                stream=request.stream,
-                extensions=extensions,
-            )
-        )
+        return await self._inner.handle_async_request(_pin_request(request, address))
 
     async def aclose(self) -> None:
         await self._inner.aclose()
