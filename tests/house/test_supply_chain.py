@@ -1,6 +1,7 @@
 """The bill of materials names all that is locked; an auditor that is silent has found nothing."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -19,6 +20,16 @@ def test_every_locked_package_and_every_weight_is_in_the_bill_with_its_hashes() 
     assert made == bill_of_materials(lock, "1.0")
     models = [one for one in made["components"] if one["type"] == "machine-learning-model"]
     assert len(models) == 4
+
+
+def test_every_action_of_the_workflows_is_named_by_its_commit() -> None:
+    """A tag may be moved to other code, which would run with the right to publish."""
+    files = [*(ROOT / ".github" / "workflows").glob("*.yml")]
+    lines = [line for path in files for line in path.read_text("utf-8").splitlines()]
+    used = [line for line in lines if re.match(r"\s*(- )?uses:", line)]
+    assert len(used) >= 9
+    pinned = re.compile(r"uses: [\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
+    assert [line for line in used if not pinned.search(line)] == []
 
 
 def test_a_package_without_a_hash_is_refused() -> None:
