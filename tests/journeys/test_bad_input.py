@@ -131,5 +131,5 @@ def test_an_unknown_strategy_is_refused_with_3(built: Osler) -> None:
     refused(built("ask", Q, "--strategy", "magic"), 3, "magic", "tc-rag")
 
 
-def test_an_unknown_passage_ends_with_1_and_the_nearest_are_named(built: Osler) -> None:
-    refused(built("kb", "get", "book:emergency#999"), 1, "book:emergency#0")
+def test_an_unknown_passage_ends_with_2_and_the_nearest_are_named(built: Osler) -> None:
+    refused(built("kb", "get", "book:emergency#999"), 2, "book:emergency#0")

@@ -354,7 +354,7 @@ def test_a_run_is_exported_to_a_terminal_and_to_files(osler: Any, run: Path, fol
     assert (folder / "a.docx").read_bytes()[:2] == b"PK"
     assert osler("trace", "last", "--to", "pdf").exit_code == 2
     assert osler("trace", "last", "--to", "doc").exit_code == 2
-    assert osler("trace", "nope", "--to", "ris").exit_code == 1
+    assert osler("trace", "nope", "--to", "ris").exit_code == 2
 
 
 def test_a_follow_up_is_asked_in_its_thread(
@@ -372,7 +372,7 @@ def test_a_follow_up_is_asked_in_its_thread(
     assert osler("thread", "mine", "--out", "all.docx").exit_code == 0
     assert "mine" in osler("thread").stdout
     assert osler("thread", "mine", "--delete").exit_code == 0
-    assert osler("thread", "mine").exit_code == 1
+    assert osler("thread", "mine").exit_code == 2
 
 
 def test_of_two_terminals_in_one_thread_both_see_their_answers(
@@ -424,7 +424,7 @@ def test_a_thread_is_asked_again_and_what_changed_is_told(
     changes = osler("thread", "mine", "--again").stdout
     assert changes == f"? {QUESTION}\n  + New.\n  - evidence book:a#0\n"
     assert "as it was" in osler("thread", "mine", "--again").stdout
-    assert osler("thread", "none", "--again").exit_code == 1
+    assert osler("thread", "none", "--again").exit_code == 2
 
 
 def test_a_shown_run_says_what_of_its_evidence_is_gone(osler: Any, run: Path, folder: Path) -> None:

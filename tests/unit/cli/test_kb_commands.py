@@ -208,9 +208,9 @@ def test_a_formula_that_an_answer_cites_is_opened_without_a_knowledge_base(osler
     assert osler("kb", "get", "formulas:cockcroft-gault#2").exit_code != 0
 
 
-def test_an_unknown_passage_ends_with_1_and_names_the_nearest(osler: Any, kb: None) -> None:
+def test_an_unknown_passage_ends_with_2_and_names_the_nearest(osler: Any, kb: None) -> None:
     result = osler("kb", "get", "book:anaphylaxis#9")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "book:anaphylaxis#0" in result.stderr
 
 
@@ -301,3 +301,19 @@ def test_kb_search_without_hits_ends_with_1(osler: Any, monkeypatch: pytest.Monk
     monkeypatch.setattr("osler.build.knowledge.search_passages", search)
     result = osler("kb", "search", "shock")
     assert (result.exit_code, result.stdout) == (1, "nothing found\n")
+
+
+def test_a_broken_pdf_is_named_so_and_an_update_ends_with_6_only_where_that_is_new(
+    osler: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Gout\n\nColchicine is given first.\n", encoding="utf-8")
+    (folder / "scan.pdf").write_bytes(b"nothing of a PDF")
+    added = osler("kb", "add", str(folder), "--source", "book")
+    assert added.exit_code == 6
+    assert "is not a PDF that can be opened" in " ".join(added.stdout.split())
+    assert osler("kb", "update").exit_code == 0
+    (folder / "other.pdf").write_bytes(b"nothing either")
+    assert osler("kb", "update").exit_code == 6
+    assert osler("kb", "update").exit_code == 0

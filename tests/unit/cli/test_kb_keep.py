@@ -132,7 +132,7 @@ def test_a_passage_is_corrected_and_found_without_a_build(osler: Any, kb: Path) 
     done = osler("kb", "correct", "book:gout#0", "--text", "Sodium urate forms.")
     assert done.stdout == "book:gout#0 is corrected\n"
     assert "Sodium urate forms." in osler("kb", "get", "book:gout#0").stdout
-    assert osler("kb", "correct", "book:none#0", "--text", "x").exit_code == 1
+    assert osler("kb", "correct", "book:none#0", "--text", "x").exit_code == 2
 
 
 def test_a_watched_folder_is_taken_in(

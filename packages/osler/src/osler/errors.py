@@ -4,6 +4,7 @@
     ├── BadQuestion                 exit 2   empty, too long, binary, only options
     ├── BadArgument                 exit 2   a word that means nothing where it stands
     ├── BadConfig                   exit 3   a setting or an osler.toml
+    │   ├── MissingExtra            exit 3   a package that an import needs
     │   └── UnknownStrategy         exit 3
     ├── KnowledgeBaseError          exit 4
     │   ├── KnowledgeBaseBusy       exit 4   another process is writing to it
@@ -13,7 +14,7 @@
     │   ├── MalformedSource         exit 4   a corpus file that cannot be read at all
     │   │   └── MissingPath         exit 2   there is no such file or folder
     │   ├── UnnamedSource           exit 2   nobody says to which source a file belongs
-    │   └── UnknownPassage          exit 1   nothing has this id
+    │   └── UnknownPassage          exit 2   nothing has this id
     ├── SourceUnavailable           exit 6   a source that is down is not an empty source
     ├── ModelError                  exit 5
     │   ├── ModelMissing            exit 5   weights absent, truncated or of another hash
@@ -24,6 +25,7 @@
     ├── MalformedOutput             exit 1   model text that no parser could read
     ├── StorageFailed               exit 1   a disk that is full, read-only or broken
     ├── BadRun                      exit 1   a recorded run that cannot be read or replayed
+    │   ├── UnknownRun              exit 2   nothing has this id
     │   └── TapeMiss                exit 1   replay asked for what was never recorded
     └── (a spent budget is no error: it is `Halt.BUDGET`)
 
@@ -111,7 +113,7 @@ class UnnamedSource(KnowledgeBaseError):
 
 
 class UnknownPassage(KnowledgeBaseError):
-    exit_code = 1
+    exit_code = 2
 
 
 class SourceUnavailable(OslerError):
@@ -162,6 +164,10 @@ class StorageFailed(OslerError):
 
 class BadRun(OslerError):
     pass
+
+
+class UnknownRun(BadRun):
+    exit_code = 2
 
 
 class TapeMiss(BadRun):

@@ -165,10 +165,13 @@ def show_added(
     added: IngestResult,
     by_words: Mapping[Language, int] | None = None,
     wait_line: str = "",
+    *,
+    is_news: bool = True,
 ) -> None:
     """Shows what was added; `by_words`: passages that will have no vector, by language.
 
-    Ends with exit code 6 when some files could not be read.
+    Ends with exit code 6 when some files could not be read and `is_news`: not all of them were
+    known to be so before.
     """
     from osler.cli.tables import count_noun
 
@@ -196,7 +199,7 @@ def show_added(
         here.print_line("next: osler kb build")
     elif added.unknown and not added.unchanged:
         here.print_line("next: name their format with --format")
-    if added.failed or added.unknown:
+    if is_news and (added.failed or added.unknown):
         raise typer.Exit(PARTIAL)
 
 

@@ -15,6 +15,7 @@ from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
+    from osler.kb.base import KnowledgeBase
     from osler.sources.download.job import DownloadJob, DownloadRecipe
 
 
@@ -39,15 +40,22 @@ def update(
 ) -> None:
     """Read new and changed files again. Files that are gone are listed.
 
-    Exit code 6: some files could not be read.
+    Exit code 6: files could not be read that could be before, or are new.
     """
     settings = here.load_settings()
     with open_kb(settings, wait) as kb, show_progress(here) as report:
+        known = _list_failures(kb, source)
         added = kb.update(
             source=source, checksum=checksum, retry=retry, prune=prune, progress=report
         )
         by_words = count_by_words(settings, kb)
-    show_added(here, added, by_words)
+        is_news = not _list_failures(kb, source) <= known
+    show_added(here, added, by_words, is_news=is_news)
+
+
+def _list_failures(kb: KnowledgeBase, source: str | None) -> set[tuple[str, str, str]]:
+    """Source, place and reason of what could not be read."""
+    return {(one.source, one.place, one.reason) for one in kb.dead_letters(source)}
 
 
 def correct(

@@ -16,7 +16,7 @@ import typer
 from osler.cli.options import JsonSession, Trace
 from osler.cli.render import RunPage
 from osler.cli.session import CliSession
-from osler.errors import BadRun, OslerError, translate_os_errors
+from osler.errors import BadRun, OslerError, UnknownRun, translate_os_errors
 from osler.trace import Answered, DangerNoticed, Started, read_events
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ def find_run(word: str, folder: Path, opens: Opens = lambda _: True) -> Path:
             f"{word!r} is the start of {len(meant)} runs",
             fix=f"write more of it: {', '.join(run.name for run in meant[:5])}",
         )
-    raise BadRun(f"no run {word!r} in {folder}", fix="`osler trace` lists the runs")
+    raise UnknownRun(f"no run {word!r} in {folder}", fix="`osler trace` lists the runs")
 
 
 def read_report(path: Path) -> RunPage:

@@ -40,6 +40,8 @@ CREATE TABLE IF NOT EXISTS title(
 class UnknownThread(OslerError):
     """No thread of this name in the workspace."""
 
+    exit_code = 2
+
 
 class ThreadMoved(OslerError):
     """Somebody else asked in the thread meanwhile."""

@@ -47,7 +47,8 @@ class Pdf:
     name = "pdf"
 
     def matches(self, name: str, head: bytes) -> bool:
-        return head[:1024].find(b"%PDF-") >= 0
+        # By its name too: what is called a PDF and is none is told to be broken, not unknown.
+        return head[:1024].find(b"%PDF-") >= 0 or name.lower().endswith(".pdf")
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         require_package("pypdfium2", "pdf", name)
