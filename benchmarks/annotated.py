@@ -25,7 +25,7 @@ from osler.extract import Extractor
 from osler.extract.dictionary import DictionaryExtractor
 from osler.graph.formats import read_graph_files as read_graph
 from osler.graph.store import Graph
-from osler.retrieve.words import STOP_WORDS
+from osler.retrieve import STOP_WORDS
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "fixtures" / "extraction"

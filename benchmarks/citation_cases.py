@@ -19,8 +19,8 @@ from hashlib import sha256
 from math import log
 from pathlib import Path
 
+from osler.retrieve import content_terms
 from osler.retrieve.entity_names import packaged_names
-from osler.retrieve.words import content_terms
 from osler.text import split_sentences, split_words
 from osler.types import Hit, Passage
 

@@ -19,7 +19,7 @@ from citation_cases import Case, make_swaps, make_wrong, read_gold
 
 from osler.answer.read_passages import read_passage
 from osler.answer.support import find_support
-from osler.retrieve.words import content_terms
+from osler.retrieve import content_terms
 from osler.text import split_sentences
 from osler_lab.evaluate.intervals import proportion
 

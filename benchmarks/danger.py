@@ -21,8 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from osler.danger.classifier import packaged_classifier
-from osler.danger.notice import find_signs
+from osler.danger.notice import find_signs, packaged_classifier
 from osler.danger.rules import packaged_rules
 from osler_lab.evaluate.intervals import proportion
 

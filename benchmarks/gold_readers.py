@@ -35,7 +35,7 @@ from mannered_runs import ManneredRun, run_mannered
 from manners import Manners
 from prefix_cache import PrefixCache, template_tokens
 
-from osler.retrieve.words import content_terms
+from osler.retrieve import content_terms
 from osler.text import split_sentences
 from osler.types import Halt, Hit, Passage, Question, Retriever
 

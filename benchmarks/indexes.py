@@ -33,9 +33,9 @@ from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.indexes import KINDS, Kind, store
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
+from osler.retrieve import STOP_WORDS
 from osler.retrieve.hybrid import Fusion
 from osler.retrieve.indexed import IndexedRetriever, IndexWeights, NameRankings, Walk
-from osler.retrieve.words import STOP_WORDS
 from osler.settings import Settings
 from osler_lab.evaluate.intervals import difference, mean
 

@@ -22,7 +22,7 @@ from osler.graph.formats import read_graph_files
 from osler.graph.items import Name
 from osler.graph.link import Dictionary, Recogniser
 from osler.graph.store import Graph
-from osler.retrieve.words import STOP_WORDS
+from osler.retrieve import STOP_WORDS
 from osler.text import language_of
 from osler.types import Language
 

@@ -30,11 +30,11 @@ from danger import NONE, TRAINED_ON, LabelledText, read_cases, seen_by_rules
 from scipy.sparse import csr_matrix, vstack
 from sklearn.linear_model import LogisticRegression
 
-from osler.danger import classifier
-from osler.danger.classifier import BUCKETS, KINDS, combine_scores, hash_features
+from osler.danger import notice
+from osler.danger.notice import BUCKETS, KINDS, combine_scores, hash_features
 from osler.danger.rules import packaged_rules
 
-TARGET = Path(classifier.__file__).parent
+TARGET = Path(notice.__file__).parent
 LABELS = Path(__file__).parents[1] / "research" / "experts" / "judge_labels.jsonl"
 FALSE_ALARMS = 0.02
 NATURAL = "natural"

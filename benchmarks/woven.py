@@ -20,7 +20,7 @@ from pathlib import Path
 from injections import SEED, answers
 
 from osler.answer.written import WrittenComposer
-from osler.retrieve.words import content_terms
+from osler.retrieve import content_terms
 from osler.text import split_sentences
 from osler.trace import Run
 from osler.types import Hit, Passage, Question, Statement

@@ -45,10 +45,10 @@ from natural.published import (
 
 from osler.errors import MalformedSource
 from osler.kb.base import KnowledgeBase
+from osler.retrieve import content_terms
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.judge import JudgedText
 from osler.retrieve.hybrid import LexicalRetriever
-from osler.retrieve.words import content_terms
 from osler.text import one_line, split_sentences
 from osler.types import Passage
 from osler_lab.evaluate.datasets.base import json_records, read_json

@@ -45,10 +45,8 @@ from natural.published import PARTS, Part, read_split
 
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder, MiniLMEncoder
-from osler.retrieve.experts.cards import ExpertData, ExpertFigure
-from osler.retrieve.experts.judge import JudgeExpert
-from osler.retrieve.experts.matching import MatchEncoder
-from osler.retrieve.experts.shelf import BASE, open_expert
+from osler.retrieve.experts.cards import BASE, ExpertData, ExpertFigure, open_expert
+from osler.retrieve.experts.judge import JudgeExpert, MatchEncoder
 from osler_lab.evaluate.trained_on import list_questions
 
 PARAMETERS = {

@@ -17,8 +17,7 @@ from mannered import MODEL, serve_manners
 from mannered_runs import run_mannered
 from manners import Manners
 
-from osler.probe import probe_model
-from osler.probe.advice import Advice, advise, write_advice
+from osler.probe import Advice, advise, probe_model, write_advice
 from osler.probe.findings import Findings, Thinking
 from osler.settings import ModelSettings, Settings, load
 from osler.types import Halt

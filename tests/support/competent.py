@@ -19,7 +19,7 @@ from mannered import Turns
 
 from osler.llm.core.base import Message
 from osler.llm.server.replies import ask_to_continue
-from osler.retrieve.names import names_in
+from osler.retrieve.naming import names_in
 from osler.text import split_sentences
 from osler.types import CITATION_MARK, Passage
 

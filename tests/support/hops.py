@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from osler.retrieve.names import names_in
-from osler.retrieve.words import content_terms
+from osler.retrieve import content_terms
+from osler.retrieve.naming import names_in
 
 _REFERENCE = re.compile(r"#(\d)")
 # How often one thing is asked for in other words before it is given up.

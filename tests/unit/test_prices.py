@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from osler.answer.written import WrittenComposer
-from osler.build.bounds import run_budget, run_prices
+from osler.build import run_budget, run_prices
 from osler.cli.render import format_cost, format_money
 from osler.errors import BadConfig
 from osler.llm.core.ask import complete, score_all

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from osler.answer import NOTHING_SAID
-from osler.answer.in_danger import answer_below_notice
+from osler.answer.abstention import answer_below_notice
 from osler.types import (
     Answer,
     Authorship,

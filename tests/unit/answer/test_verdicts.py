@@ -6,7 +6,7 @@ from osler.answer import Decision
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import EvidenceGate
 from osler.answer.options import VerdictChooser
-from osler.retrieve.experts.shelf import open_expert
+from osler.retrieve.experts.cards import open_expert
 from osler.retrieve.experts.supporting import SUPPORTS, SupportsExpert
 from osler.retrieve.relevance import OverlapRelevance
 from osler.trace import Asked, Run

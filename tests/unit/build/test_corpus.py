@@ -22,7 +22,7 @@ from osler.extract.items import Entity, EntityRelation, ExtractedItems, Knowledg
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import EVERYTHING
 from osler.llm.recording.tape import Tape
-from osler.retrieve.words import content_terms
+from osler.retrieve import content_terms
 from osler.settings import KbSettings, ModelSettings, Settings
 from osler.trace import Noted, Run, Solver
 from osler.types import Passage, Question, Solution

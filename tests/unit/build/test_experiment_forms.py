@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from loopback_servers import answer_chats_only, chat_reply, json_reply, serve_loopback
 
-from osler.build import Parts, roles_of
-from osler.build.bounds import run_budget
+from osler.build import Parts, roles_of, run_budget
 from osler.build.models import LoadedModel, load_roles
 from osler.build.strategies import build_solver
 from osler.errors import BadConfig, CapabilityMissing

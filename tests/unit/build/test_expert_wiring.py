@@ -12,9 +12,15 @@ from osler.build import Parts
 from osler.build.composers import evidence_gate
 from osler.build.hub import _open_judge, open_judges
 from osler.retrieve.asked import QuestionReader
-from osler.retrieve.experts.cards import CARD, WEIGHTS, read_card, render_card
+from osler.retrieve.experts.cards import (
+    CARD,
+    WEIGHTS,
+    open_expert,
+    packaged_folder,
+    read_card,
+    render_card,
+)
 from osler.retrieve.experts.judge import JUDGE, JudgedText, JudgeRelevance
-from osler.retrieve.experts.shelf import open_expert, packaged_folder
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Settings
 from osler.trace import Run

@@ -14,7 +14,7 @@ from tiny_models import save_tiny, save_tiny_bert
 from osler.build.hub import open_reranker, with_reranker
 from osler.build.knowledge import search_passages
 from osler.build.models import load_encoder, load_model
-from osler.doctor.checks import Check, run_checks
+from osler.doctor import Check, run_checks
 from osler.errors import BadConfig, KnowledgeBaseMismatch, ModelError
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import BatchLikelihood, Message, Sampling

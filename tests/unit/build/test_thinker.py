@@ -18,7 +18,7 @@ from osler.methods.kag.dialogue import DialogueThinker, ReleasedTurns, TrainedTu
 from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
 from osler.retrieve.relevance import OverlapRelevance
-from osler.retrieve.search_server import SearchServer
+from osler.retrieve.web import SearchServer
 from osler.settings import KagThinkerSettings, ModelSettings, Settings, UnifiedSettings
 from osler.trace import Asked, FormSolved, FormsPlanned, Run
 from osler.types import Halt, Passage, Question

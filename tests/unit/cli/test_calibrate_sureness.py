@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from osler.retrieve.experts.cards import open_expert
 from osler.retrieve.experts.judge import JUDGE
-from osler.retrieve.experts.shelf import open_expert
 from osler.runs.feedback import Feedback, FeedbackStore, Verdict
 from osler.trace import Answered, to_line
 from osler.types import Answer, Halt, Solution, Statement, Sureness

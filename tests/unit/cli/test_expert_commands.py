@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from osler.retrieve.experts.shelf import packaged_experts
+from osler.retrieve.experts.cards import packaged_experts
 from osler_lab.build.experts import SWITCHES
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from osler import doctor
-from osler.doctor import DoctorReport
-from osler.doctor.checks import Check
+from osler.doctor import Check, DoctorReport
 from osler.errors import ModelMissing
 from osler.kb.encoders import base, e5
 from osler.llm.local import gguf_files, weights
@@ -52,7 +51,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> list[Check]:
     results = [Check("settings", "pass", "read"), Check("model", "warn", "slow", "wait")]
 
     def examine(_: Settings) -> DoctorReport:
-        return DoctorReport(tuple(results), (), ())
+        return DoctorReport(tuple(results), ())
 
     monkeypatch.setattr(doctor, "run_doctor", examine)
     return results

@@ -12,8 +12,7 @@ import danger
 import pytest
 
 from osler.build.danger import danger_notice
-from osler.danger.classifier import BUCKETS, hash_features, packaged_classifier
-from osler.danger.notice import _says_too_little
+from osler.danger.notice import BUCKETS, _says_too_little, hash_features, packaged_classifier
 from osler.danger.phrases import Spelling
 from osler.settings import Settings
 from osler.types import DangerKind, Question

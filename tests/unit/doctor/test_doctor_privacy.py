@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from osler.doctor.checks import (
+from osler.doctor import (
     _check_privacy,
     _check_pseudonyms,
     disk_encryption,

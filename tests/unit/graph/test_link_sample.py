@@ -9,7 +9,7 @@ import pytest
 
 from osler.graph.link import ConceptMention, Dictionary
 from osler.graph.store import Graph
-from osler.retrieve.words import STOP_WORDS
+from osler.retrieve import STOP_WORDS
 from osler.types import Language
 
 

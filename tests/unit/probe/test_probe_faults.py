@@ -23,10 +23,9 @@ from loopback_servers import (
 from mannered import MODEL, serve_manners
 from manners import Manners
 
-from osler.doctor.checks import Check
+from osler.doctor import Check
 from osler.llm.server.endpoint import complained_context
-from osler.probe import probe_model
-from osler.probe.advice import advise
+from osler.probe import advise, probe_model
 from osler.probe.findings import Findings
 from osler.settings import ModelSettings, Settings
 

@@ -27,8 +27,7 @@ from loopback_servers import (
 
 from osler.llm.core.base import Message, Sampling
 from osler.llm.server.client import Endpoint, connect_server
-from osler.probe import is_same_model, probe_model
-from osler.probe.advice import advise
+from osler.probe import advise, is_same_model, probe_model
 from osler.settings import ModelSettings, Settings
 
 WORDS = "Oral iron treats iron deficiency anaemia."

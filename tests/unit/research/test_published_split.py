@@ -7,7 +7,7 @@ import pytest
 from expert_sets import SPLIT, PairQuestion, judged_pages, read_pair_questions
 from natural.published import DataSplit, read_split
 
-from osler.retrieve.experts.shelf import packaged_experts
+from osler.retrieve.experts.cards import packaged_experts
 
 
 @pytest.fixture(scope="module")

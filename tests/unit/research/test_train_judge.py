@@ -13,10 +13,9 @@ from judge_rows import JudgeRow
 from osler.kb.encoders.base import open_session
 from osler.kb.encoders.minilm import read_safetensors
 from osler.llm.local.weights import MINILM, locate_weights
-from osler.retrieve.experts.judge import JudgedText, read_judged
-from osler.retrieve.experts.matching import MatchEncoder
+from osler.retrieve.experts.cards import open_expert
+from osler.retrieve.experts.judge import JudgedText, MatchEncoder, read_judged
 from osler.retrieve.experts.pair_graph import pair_graph, run_pairs
-from osler.retrieve.experts.shelf import open_expert
 from osler_lab.evaluate.datasets.splits import question_digest
 from osler_lab.evaluate.trained_on import list_beside, read_trained_on
 

@@ -10,7 +10,7 @@ from natural.published import hash_of, read_split
 from numpy.typing import NDArray
 from train_supports import fit_linear, read_claims, train_supports
 
-from osler.retrieve.experts.shelf import open_expert
+from osler.retrieve.experts.cards import open_expert
 from osler.retrieve.experts.supporting import LinearModel
 from osler_lab.testing.scripted import HashingEncoder
 

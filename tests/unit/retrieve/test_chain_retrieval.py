@@ -10,7 +10,7 @@ from osler.errors import SourceUnavailable, UnknownPassage
 from osler.graph import fusion
 from osler.graph.items import ConceptMapping, Name, Relation
 from osler.graph.store import Graph
-from osler.retrieve.graph_chains import ChainRetriever
+from osler.retrieve.graph import ChainRetriever
 
 FACTS = (
     Name("T:1", "Metformin"),

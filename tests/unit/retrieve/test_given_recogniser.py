@@ -5,8 +5,7 @@ from __future__ import annotations
 from osler.graph.items import Name, Relation
 from osler.graph.link import ConceptMention
 from osler.graph.store import Graph
-from osler.retrieve.graph import GraphRetriever
-from osler.retrieve.graph_chains import ChainRetriever
+from osler.retrieve.graph import ChainRetriever, GraphRetriever
 
 FACTS = (
     Name("T:1", "metformin"),

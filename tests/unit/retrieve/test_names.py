@@ -2,7 +2,7 @@
 
 import pytest
 
-from osler.retrieve.names import names_in
+from osler.retrieve.naming import names_in
 
 
 @pytest.mark.parametrize(

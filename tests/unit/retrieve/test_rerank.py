@@ -21,11 +21,10 @@ from osler.errors import ModelError, ModelMissing, ModelUnreachable, SourceUnava
 from osler.kb.base import KnowledgeBase
 from osler.llm.local.gguf_files import default_gguf
 from osler.llm.server.connection import Endpoint, ServerClient
-from osler.retrieve.cross_encoder import CrossEncoder
 from osler.retrieve.hybrid import LexicalRetriever
 from osler.retrieve.pooled import RerankedRetriever
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance
-from osler.retrieve.served_reranker import OpenAIReranker
+from osler.retrieve.rerankers import CrossEncoder, OpenAIReranker
 from osler.types import Hit, Passage, Retriever
 from osler_lab.testing.scripted import HashingEncoder
 

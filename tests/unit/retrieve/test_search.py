@@ -17,11 +17,10 @@ from osler.kb.encoders.base import Encoder, Kind, MiniLMEncoder, VectorMemory
 from osler.kb.search.base import EVERYTHING, Floats, PassageFilter
 from osler.kb.search.sparse import MOST_TERMS, rarest_terms
 from osler.kb.store import access
-from osler.retrieve import rank_hits, rrf, source_errors
+from osler.retrieve import content_terms, rank_hits, rrf, source_errors
 from osler.retrieve.hybrid import Fusion, HybridRetriever, LexicalRetriever, retriever_over
 from osler.retrieve.pooled import reranker_text
 from osler.retrieve.relevance import EncoderRelevance
-from osler.retrieve.words import content_terms
 from osler.text import language_of
 from osler.types import Hit, Language
 from osler_lab.testing.scripted import HashingEncoder

@@ -5,7 +5,7 @@ from loopback import PostReply, PostRequest, serve_posts
 
 from osler.errors import SourceUnavailable
 from osler.llm.server.connection import Endpoint, ServerClient
-from osler.retrieve.search_server import SearchServer
+from osler.retrieve.web import SearchServer
 
 DOCUMENTS = [
     {"id": "12", "contents": '"Red Kite"\nRed Kite is a film of Peter Berg.'},

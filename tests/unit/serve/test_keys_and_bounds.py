@@ -23,7 +23,7 @@ from served import (
 from waiting import AwaitableEvent
 
 from osler.errors import BadConfig
-from osler.settings.access import is_loopback
+from osler.settings.sections import is_loopback
 from osler_serve.app import build_state
 from osler_serve.keys import new_key
 from osler_serve.ledger import FILE, Ledger

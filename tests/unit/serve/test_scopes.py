@@ -14,7 +14,7 @@ from served import serve_osler, serving_settings
 
 from osler.errors import BadConfig
 from osler.settings import ServeSettings
-from osler.settings.access import AccessSettings
+from osler.settings.sections import AccessSettings
 from osler_serve import run_views
 from osler_serve.keys import FailedKeys, new_key
 from osler_serve.problems import RefusedRequest

@@ -18,7 +18,7 @@ from osler.questions import parse_question
 from osler.reports import knowledge
 from osler.runs.files import EVENTS, find_changed
 from osler.settings import Settings
-from osler.settings.access import AccessSettings
+from osler.settings.sections import AccessSettings
 from osler.sources.catalogue import EMR
 from osler.types import Hit, Passage
 from osler_serve import choices, schemas

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from osler.errors import BadConfig
 from osler.settings import ServeSettings
-from osler.settings.access import is_loopback
+from osler.settings.sections import is_loopback
 from osler_serve.clinic.hook_tokens import PREFIX, read_hook_clients
 from osler_serve.clinic.launch_flow import read_launch_servers
 from osler_serve.clinic.launch_sessions import LaunchSession, LaunchSessions

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from osler.errors import OslerError
 from osler.settings import ServeSettings
-from osler.settings.access import is_loopback
+from osler.settings.sections import is_loopback
 from osler_serve.admission import Admission
 from osler_serve.audited_requests import AuditedRequests
 from osler_serve.keys import Authenticator

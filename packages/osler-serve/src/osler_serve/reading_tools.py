@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 
 from osler.errors import OslerError, UnknownPassage
 from osler.kb.base import KnowledgeBase
-from osler.settings.access import AccessSettings, is_loopback
+from osler.settings.sections import AccessSettings, is_loopback
 from osler.sources.catalogue import EMR
 from osler.sources.patients.patient_document import RecordEntry, Resource, list_entries
 from osler_serve.keys import Caller

@@ -17,7 +17,7 @@ from pathlib import Path
 from osler import reports
 from osler.errors import BadRun
 from osler.runs.files import EVENTS, RunRecord, read_record
-from osler.settings.access import AccessSettings
+from osler.settings.sections import AccessSettings
 from osler.trace import (
     Answered,
     DangerNoticed,

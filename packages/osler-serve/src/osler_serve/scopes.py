@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from osler.errors import BadConfig
 from osler.settings import STRATEGIES, ServeSettings, Settings
-from osler.settings.access import EVERY, PUBLIC, AccessSettings
+from osler.settings.sections import EVERY, PUBLIC, AccessSettings
 from osler.sources.catalogue import EMR
 from osler_serve.problems import RefusedRequest
 

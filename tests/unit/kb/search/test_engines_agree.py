@@ -11,7 +11,7 @@ from osler.kb.search.base import Floats, PassageFilter, Ranking, SearchBackend
 from osler.kb.search.edge import EdgeBackend
 from osler.kb.search.exact import ExactBackend
 from osler.kb.store import access
-from osler.retrieve.words import content_terms
+from osler.retrieve import content_terms
 from osler_lab.testing.scripted import HashingEncoder
 
 from .conftest import described, quick_folder

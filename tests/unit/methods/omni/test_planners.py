@@ -38,7 +38,7 @@ from osler.methods.omni.planners.single import (
 )
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.retrieve import LookupResult
-from osler.retrieve.names import names_in
+from osler.retrieve.naming import names_in
 from osler.sources.catalogue import BOOK, GRAPH, WIKI
 from osler.trace import Budget, BudgetExceeded, Event, Noted, PlanScored, Run, Searched
 from osler.types import Passage, Question

@@ -9,19 +9,22 @@ from expert_folders import write_safetensors, write_shards
 
 from osler.errors import ModelError, ModelMissing
 from osler.kb.encoders.minilm import read_safetensors
-from osler.retrieve.experts import shelf
+from osler.retrieve.experts import cards
 from osler.retrieve.experts.cards import (
+    BASE,
     CARD,
     WEIGHTS,
     ExpertCard,
     ExpertData,
     ExpertFigure,
     MeasuredFigure,
+    open_expert,
+    packaged_experts,
+    packaged_folder,
     read_card,
     render_card,
 )
-from osler.retrieve.experts.matching import MatchEncoder
-from osler.retrieve.experts.shelf import BASE, open_expert, packaged_experts, packaged_folder
+from osler.retrieve.experts.judge import MatchEncoder
 
 
 def card_of(**changes: object) -> ExpertCard:
@@ -98,7 +101,7 @@ def test_an_expert_is_checked_once_for_each_state_of_its_folder(
         checked.append(place)
         return read_card(place)
 
-    monkeypatch.setattr(shelf, "read_card", count_card)
+    monkeypatch.setattr(cards, "read_card", count_card)
     assert open_expert("tiny", folder) == open_expert("tiny", folder)
     assert checked == [folder]
     rewrite(folder, weak=("poetry",))

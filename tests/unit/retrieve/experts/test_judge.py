@@ -20,7 +20,15 @@ from osler.llm.core.cache import cache_dir
 from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, locate_weights
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts import judge
-from osler.retrieve.experts.cards import CARD, WEIGHTS, ExpertCard, render_card
+from osler.retrieve.experts.cards import (
+    BASE,
+    CARD,
+    WEIGHTS,
+    ExpertCard,
+    ShelvedExpert,
+    open_expert,
+    render_card,
+)
 from osler.retrieve.experts.judge import (
     HEADING,
     NEIGHBOUR,
@@ -38,7 +46,6 @@ from osler.retrieve.experts.pair_graph import (
     run_pairs,
     unpack_deltas,
 )
-from osler.retrieve.experts.shelf import BASE, ShelvedExpert, open_expert
 from osler.text import one_line
 
 KEY = "encoder.layer.5.output.dense.weight"

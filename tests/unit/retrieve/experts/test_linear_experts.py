@@ -12,9 +12,15 @@ from numpy.typing import NDArray
 from train_supports import tensors_of
 
 from osler.errors import ModelError
-from osler.retrieve.experts.cards import CARD, WEIGHTS, ExpertCard, render_card
+from osler.retrieve.experts.cards import (
+    CARD,
+    WEIGHTS,
+    ExpertCard,
+    ShelvedExpert,
+    open_expert,
+    render_card,
+)
 from osler.retrieve.experts.cues import CUES, FEATURES, CuedSentence, measure_cues, score_conclusion
-from osler.retrieve.experts.shelf import ShelvedExpert, open_expert
 from osler.retrieve.experts.supporting import (
     MAYBE_SHARE,
     LinearModel,

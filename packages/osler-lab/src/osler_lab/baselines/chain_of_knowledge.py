@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from osler.answer.option_reading import written_option
 from osler.methods.episode import Episode, EpisodeMethod
-from osler.retrieve.words import content_terms
+from osler.retrieve import content_terms
 from osler.types import Hit, Language, Question, Retriever
 
 _STEP = re.compile(

@@ -28,10 +28,9 @@ from osler.graph.derive import normalize_name
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
 from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking
-from osler.retrieve import source_errors
+from osler.retrieve import STOP_WORDS, content_terms, source_errors
 from osler.retrieve.hybrid import Fusion
 from osler.retrieve.indexed import IndexedRetriever, IndexWeights
-from osler.retrieve.words import STOP_WORDS, content_terms
 from osler.settings import Settings
 from osler.text import language_of
 from osler.types import Hit, Retriever
@@ -110,7 +109,7 @@ def corpus_retriever(
 
 def chain_retriever(settings: Settings) -> Retriever:
     """Builds the retriever of reasoning chains (HyKGE). Raises `BadConfig` without a graph."""
-    from osler.retrieve.graph_chains import ChainRetriever
+    from osler.retrieve.graph import ChainRetriever
     from osler.retrieve.graph_mentions import open_recogniser
 
     graph = open_graph(settings)

@@ -27,7 +27,7 @@ from typing import Protocol
 from osler.llm.core.ask import attend
 from osler.llm.core.base import Attended, Attentive, Completion, Message, TokenScore
 from osler.methods.episode import ROLE, Episode, EpisodeMethod
-from osler.retrieve.words import content_terms
+from osler.retrieve import content_terms
 from osler.types import Hit
 from osler_lab.baselines.growing import (
     continuation_messages,

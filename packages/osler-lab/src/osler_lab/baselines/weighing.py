@@ -191,7 +191,7 @@ def _describe_ranking(
 
 @dataclass(frozen=True)
 class HyKGE(EpisodeMethod):
-    """HyKGE over a retriever of reasoning chains (`osler.retrieve.graph_chains.ChainRetriever`)."""
+    """HyKGE over a retriever of reasoning chains (`osler.retrieve.graph.ChainRetriever`)."""
 
     relevance: Relevance
     candidates: int = 30

@@ -8,11 +8,10 @@ from pathlib import Path
 from osler.errors import BadConfig, translate_os_errors
 from osler.kb.encoders.minilm import read_safetensors
 from osler.llm.local.weights import MINILM, locate_weights
-from osler.retrieve.experts.cards import CARD
+from osler.retrieve.experts.cards import CARD, open_expert
 from osler.retrieve.experts.pair_graph import pair_graph
-from osler.retrieve.experts.shelf import open_expert
 from osler.settings import Settings
-from osler.settings.edit import write_keys
+from osler.settings.show import write_keys
 from osler_lab.evaluate.trained_on import pass_on
 
 OFF, PACKAGED = "off", "packaged"

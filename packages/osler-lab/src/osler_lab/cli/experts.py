@@ -41,7 +41,7 @@ def experts(
 
     A card has the base, the data, the figures beside the rule, and what the expert is bad at.
     """
-    from osler.retrieve.experts.shelf import open_expert
+    from osler.retrieve.experts.cards import open_expert
 
     if name is None:
         if folder or out or used is not None:
@@ -68,7 +68,7 @@ def experts(
 def _list_experts(here: CliSession) -> list[dict[str, Any]]:
     """Each with what it decides, its size in bytes, and whether it is in use."""
     settings = here.load_settings()
-    from osler.retrieve.experts.shelf import packaged_experts
+    from osler.retrieve.experts.cards import packaged_experts
     from osler_lab.build.experts import expert_in_use
 
     return [

@@ -30,7 +30,7 @@ from osler.methods.tcrag.monitor import Metric
 from osler.questions import LabeledQuestion, parse_labeled, read_labeled
 from osler.retrieve import look_up
 from osler.settings import KagThinkerSettings, LoadedSettings, Settings, TcRagSettings
-from osler.settings.edit import write_keys
+from osler.settings.show import write_keys
 from osler.trace import Run
 from osler.types import Language, Question
 from osler_lab.studies.calibrate_sureness import GuaranteedSigma, SurenessFit

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 from osler.errors import BadConfig, BadQuestion, read_text_file
 from osler.methods.tcrag.monitor import Metric
+from osler.retrieve.experts.cards import open_expert
 from osler.retrieve.experts.judge import JUDGE
-from osler.retrieve.experts.shelf import open_expert
 from osler.runs.feedback import FeedbackStore
 from osler.runs.files import EVENTS, read_run_events
 from osler.settings import Settings

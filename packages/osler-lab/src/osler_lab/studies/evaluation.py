@@ -9,8 +9,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from osler.build import Parts, graphs, reads_knowledge, roles_of
-from osler.build.bounds import run_budget, run_prices
+from osler.build import Parts, graphs, reads_knowledge, roles_of, run_budget, run_prices
 from osler.build.composers import note_roles
 from osler.build.live import live_parts, record_parts, remember_replies
 from osler.build.models import load_roles
@@ -18,7 +17,7 @@ from osler.build.strategies import build_solver
 from osler.errors import BadConfig
 from osler.llm.recording import ResponseCache
 from osler.llm.recording.tape import Tape
-from osler.retrieve.experts.shelf import packaged_folder
+from osler.retrieve.experts.cards import packaged_folder
 from osler.settings import STRATEGIES, Settings, read_presets
 from osler.settings.plugins import ATTENTION, CHAINS, CHECKPOINT, methods_by_kind
 from osler.trace import Solver

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 
-from osler.build import Parts
-from osler.build.bounds import make_run
+from osler.build import Parts, make_run
 from osler.build.models import load_encoder
 from osler.build.planning import planner_name
 from osler.errors import BadRun, translate_os_errors

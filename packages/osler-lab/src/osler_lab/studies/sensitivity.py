@@ -10,8 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Literal, get_args
 
-from osler.build import Parts, no_retriever, roles_of
-from osler.build.bounds import make_run
+from osler.build import Parts, make_run, no_retriever, roles_of
 from osler.build.hub import open_judges
 from osler.build.knowledge import pool_relevance
 from osler.build.live import live_parts, record_parts, replay_parts
@@ -22,8 +21,8 @@ from osler.kb.base import Progress
 from osler.llm.recording.tape import Tape
 from osler.methods.tcrag.machine import TuringMachine
 from osler.questions import LabeledQuestion
+from osler.retrieve import content_terms
 from osler.retrieve.relevance import CoverageRelevance
-from osler.retrieve.words import content_terms
 from osler.settings import Settings, TcRagSettings
 from osler.sources.catalogue import RESEARCH, WIKI
 from osler.trace import Event, Popped, Pushed, StateValued

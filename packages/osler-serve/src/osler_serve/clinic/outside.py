@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from osler.errors import SourceUnavailable
-from osler.settings.access import is_loopback
+from osler.settings.sections import is_loopback
 
 PublicKey = dict[str, Any]
 _SECONDS = 3.0

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from osler.answer import UNDECIDED, Decision, WrappedComposer
 from osler.answer.currency import Issue, newer_issue, read_issue, retraction_notice
 from osler.answer.disagreement import Claim, Difference, find_difference, read_claim, shared_content
+from osler.retrieve import content_terms
 from osler.retrieve.instructions import has_blanked_order
-from osler.retrieve.words import content_terms
 from osler.text import split_sentences
 from osler.trace import Cautioned, Run
 from osler.types import (
@@ -62,19 +62,19 @@ _INSTRUCTION = {
 }
 
 
-FindCautions = Callable[[Answer], Sequence[Caution]]
+Review = Callable[[Answer], Answer]
 
 
 @dataclass(frozen=True)
-class CautioningComposer(WrappedComposer, ABC):
-    """A composer around another: it chooses what that one reads and adds cautions, without a
-    model."""
+class ReviewingComposer(WrappedComposer, ABC):
+    """A composer around another: it chooses what that one reads, and reviews the answer, without a
+    model; each caution that it adds is an event."""
 
     @abstractmethod
-    def read_hits(
+    async def read_hits(
         self, question: Question, hits: Sequence[Hit]
-    ) -> tuple[Sequence[Hit], FindCautions]:
-        """The hits that the answer is composed of, and what finds the answer's cautions."""
+    ) -> tuple[Sequence[Hit], Review]:
+        """The hits that the answer is composed of, and what reviews the answer."""
 
     async def conclude(
         self,
@@ -85,45 +85,48 @@ class CautioningComposer(WrappedComposer, ABC):
         *,
         decision: Decision = UNDECIDED,
     ) -> Answer:
-        kept, find = self.read_hits(question, hits)
+        kept, review = await self.read_hits(question, hits)
         answer = await self.composer.conclude(question, kept, draft, run, decision=decision)
-        found = tuple(dict.fromkeys(find(answer)))
-        for caution in found:
+        reviewed = review(answer)
+        for caution in reviewed.cautions[len(answer.cautions) :]:
             event = caution_event(caution)
             if event not in run.events:  # an answer may be composed several times in a run
                 run.emit(event)
-        return replace(answer, cautions=(*answer.cautions, *found))
+        return reviewed
+
+
+def add_cautions(answer: Answer, found: Iterable[Caution]) -> Answer:
+    """The answer with these cautions, each once, behind its own."""
+    return replace(answer, cautions=(*answer.cautions, *dict.fromkeys(found)))
 
 
 @dataclass(frozen=True)
-class CautiousComposer(CautioningComposer):
+class CautiousComposer(ReviewingComposer):
     """Adds the cautions about what an answer cites."""
 
     rules: Rules = "all"
 
-    def read_hits(
+    async def read_hits(
         self, question: Question, hits: Sequence[Hit]
-    ) -> tuple[Sequence[Hit], FindCautions]:
-        return hits, lambda answer: find_cautions(answer, hits, self.rules)
+    ) -> tuple[Sequence[Hit], Review]:
+        return hits, lambda answer: add_cautions(answer, find_cautions(answer, hits, self.rules))
 
 
 @dataclass(frozen=True)
-class InstructionCautiousComposer(CautioningComposer):
+class InstructionCautiousComposer(ReviewingComposer):
     """Adds one caution to an answer for which such passages were found."""
 
-    def read_hits(
+    async def read_hits(
         self, question: Question, hits: Sequence[Hit]
-    ) -> tuple[Sequence[Hit], FindCautions]:
+    ) -> tuple[Sequence[Hit], Review]:
         found = [hit.passage for hit in hits if has_blanked_order(hit.passage.text)]
         ids = ", ".join(dict.fromkeys(passage.id for passage in found))
-        return (
-            hits,
-            lambda answer: (
-                [Caution("instruction", _INSTRUCTION[answer.language].format(ids=ids), ())]
-                if ids
-                else []
-            ),
-        )
+
+        def review(answer: Answer) -> Answer:
+            words = _INSTRUCTION[answer.language].format(ids=ids)
+            return add_cautions(answer, [Caution("instruction", words, ())] if ids else [])
+
+        return hits, review
 
 
 def caution_event(caution: Caution) -> Cautioned:
@@ -332,11 +335,13 @@ def _section_name(passage: Passage) -> str:
 
 
 @dataclass(frozen=True)
-class CurrentComposer(CautioningComposer):
+class CurrentComposer(ReviewingComposer):
     """A composer that sees only evidence that still stands."""
 
-    def read_hits(
+    async def read_hits(
         self, question: Question, hits: Sequence[Hit]
-    ) -> tuple[Sequence[Hit], FindCautions]:
+    ) -> tuple[Sequence[Hit], Review]:
         current, gone = split_current(hits)
-        return current, lambda answer: [each.caution(answer.language) for each in gone]
+        return current, lambda answer: add_cautions(
+            answer, (each.caution(answer.language) for each in gone)
+        )

@@ -14,11 +14,11 @@ from functools import cache, cached_property
 
 from osler.answer.named import DrugName, find_asked_drugs, find_diseases, find_drugs
 from osler.answer.sentences import QuoteCandidate
+from osler.retrieve import STOP_WORDS
 from osler.retrieve.asked import AskedQuestion
 from osler.retrieve.entity_names import ReadText, fold_words, packaged_names
 from osler.retrieve.lexicon import packaged_lexicon
 from osler.retrieve.naming import find_respelt, telling_words
-from osler.retrieve.words import STOP_WORDS
 from osler.text import has_cjk, read_packaged_table, split_sentences
 
 _CELL = " | "

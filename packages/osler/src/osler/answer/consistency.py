@@ -15,10 +15,9 @@ half as much where it repeats the question, as a text does that was made to be f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from osler.answer import UNDECIDED, Decision
-from osler.answer.cautions import CautioningComposer, FindCautions
+from osler.answer.cautions import Review, ReviewingComposer, add_cautions
 from osler.answer.disagreement import (
     LEAST_SHARED,
     LEAST_WORDS,
@@ -32,8 +31,7 @@ from osler.answer.disagreement import (
     shared_content,
 )
 from osler.text import split_sentences
-from osler.trace import Run
-from osler.types import Answer, Caution, Hit, Language, Question, Retriever
+from osler.types import Caution, Hit, Language, Question, Retriever
 
 MOST = 20
 """Passages that are compared; what stands behind them is left as it is."""
@@ -99,7 +97,7 @@ def heaviest_consistent_set(
 
 
 @dataclass(frozen=True)
-class ConsistentComposer(CautioningComposer):
+class ConsistentComposer(ReviewingComposer):
     """Composes from a consistent set of passages, and lists the passages left out.
 
     What was found is compared, too, with what else the `search` finds for the question and says the
@@ -111,42 +109,24 @@ class ConsistentComposer(CautioningComposer):
     """Of a source, 1 to 5."""
     search: Retriever | None = None
     """`None` = what was found is compared with itself alone."""
-    beside: tuple[Hit, ...] = ()
-    """What else was found."""
 
-    async def conclude(
-        self,
-        question: Question,
-        hits: Sequence[Hit],
-        draft: str,
-        run: Run,
-        *,
-        decision: Decision = UNDECIDED,
-    ) -> Answer:
-        """As every composer does; searches first."""
-        look = self
-        if self.search is not None and hits:
-            look = replace(self, beside=tuple(await self.search.search(question.text, k=MOST)))
-        return await CautioningComposer.conclude(
-            look, question, hits, draft, run, decision=decision
-        )
-
-    def read_hits(
+    async def read_hits(
         self, question: Question, hits: Sequence[Hit]
-    ) -> tuple[Sequence[Hit], FindCautions]:
+    ) -> tuple[Sequence[Hit], Review]:
+        beside = await self.search.search(question.text, k=MOST) if self.search and hits else []
         read = {hit.passage.id for hit in hits}
         claims = [claim for hit in hits for claim in _checkable_claims(hit)]
         more = [
-            hit
-            for hit in self.beside
-            if hit.passage.id not in read and _has_twin_against(hit, claims)
+            hit for hit in beside if hit.passage.id not in read and _has_twin_against(hit, claims)
         ]
         kept, every = keep_consistent([*hits, *more], self.trust, question.text)
         found = [one for one in every if one.dropped.passage.id in read]
         # What a passage that was read is left out for is read in its place.
         read |= {one.kept.passage.id for one in found}
         chosen = [hit for hit in kept if hit.passage.id in read]
-        return chosen, lambda answer: [_word_caution(one, answer.language) for one in found]
+        return chosen, lambda answer: add_cautions(
+            answer, (_word_caution(one, answer.language) for one in found)
+        )
 
 
 def keep_consistent(

@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from osler.retrieve.words import content_terms
+from osler.retrieve import content_terms
 from osler.text import is_cjk
 from osler.types import Hit, Passage
 

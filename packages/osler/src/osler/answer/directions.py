@@ -13,8 +13,8 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from osler.kb.search.sparse import stem_terms
+from osler.retrieve import STOP_CHARACTERS, STOP_WORDS
 from osler.retrieve.entity_names import fold_word
-from osler.retrieve.words import STOP_CHARACTERS, STOP_WORDS
 from osler.text import is_cjk, read_packaged_table, split_sentences, split_words
 
 

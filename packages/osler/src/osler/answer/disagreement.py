@@ -24,7 +24,7 @@ from functools import lru_cache
 from math import inf
 
 from osler.answer.directions import pointing_words, read_directions
-from osler.retrieve.words import content_terms
+from osler.retrieve import content_terms
 from osler.text import is_cjk
 from osler.types import Language
 

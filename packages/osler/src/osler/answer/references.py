@@ -10,10 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from osler.answer import UNDECIDED, Decision, WrappedComposer
-from osler.answer.cautions import caution_event
+from osler.answer.cautions import Review, ReviewingComposer
 from osler.sources.citable import find_citable_ids
-from osler.trace import Run
 from osler.types import Answer, Authorship, Caution, Hit, Language, Question, Statement
 
 _INSTEAD = {"en": "[reference not found]", "zh": "[文献未找到]"}
@@ -25,27 +23,20 @@ _LEFT_OUT = {
 
 
 @dataclass(frozen=True)
-class ReferenceCheckingComposer(WrappedComposer):
+class ReferenceCheckingComposer(ReviewingComposer):
     """A composer whose written answers name no work that was not found."""
 
-    async def conclude(
-        self,
-        question: Question,
-        hits: Sequence[Hit],
-        draft: str,
-        run: Run,
-        *,
-        decision: Decision = UNDECIDED,
-    ) -> Answer:
-        answer = await self.composer.conclude(question, hits, draft, run, decision=decision)
-        if answer.authorship is not Authorship.WRITTEN:
-            return answer
-        checked = drop_unknown_ids(answer, hits)
-        for caution in checked.cautions[len(answer.cautions) :]:
-            event = caution_event(caution)
-            if event not in run.events:  # an answer may be composed several times in a run
-                run.emit(event)
-        return checked
+    async def read_hits(
+        self, question: Question, hits: Sequence[Hit]
+    ) -> tuple[Sequence[Hit], Review]:
+        return (
+            hits,
+            lambda answer: (
+                drop_unknown_ids(answer, hits)
+                if answer.authorship is Authorship.WRITTEN
+                else answer
+            ),
+        )
 
 
 def drop_unknown_ids(answer: Answer, hits: Sequence[Hit]) -> Answer:

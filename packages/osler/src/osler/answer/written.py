@@ -18,8 +18,8 @@ from osler.llm.core.base import LanguageModel, Message, Sampling
 from osler.llm.reading.answers import bare_words
 from osler.llm.reading.refusals import is_non_answer
 from osler.prompts import render_prompt
+from osler.retrieve import content_terms
 from osler.retrieve.instructions import blank_instructions, is_foreign
-from osler.retrieve.words import content_terms
 from osler.sources.catalogue import trust_of
 from osler.text import split_sentences
 from osler.trace import BudgetExceeded, Run

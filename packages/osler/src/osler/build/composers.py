@@ -17,8 +17,8 @@ from osler.build import Parts, roles_of
 from osler.build.online_sources import online_names
 from osler.errors import ModelError
 from osler.llm.core.base import Likelihood, Sampling
+from osler.retrieve.experts.cards import open_expert
 from osler.retrieve.experts.judge import JUDGE
-from osler.retrieve.experts.shelf import open_expert
 from osler.retrieve.experts.supporting import SUPPORTS, SupportsExpert
 from osler.retrieve.instructions import BLANK
 from osler.settings import (

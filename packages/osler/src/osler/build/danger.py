@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from osler.danger.classifier import packaged_classifier
-from osler.danger.notice import find_danger, regional_contacts
+from osler.danger.notice import find_danger, packaged_classifier, regional_contacts
 from osler.danger.rules import DangerRules, packaged_rules, read_rules
 from osler.settings import Settings
 from osler.trace import DangerNoticed, Run

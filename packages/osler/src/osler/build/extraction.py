@@ -14,7 +14,7 @@ from osler.extract import Extractor, items
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.items import Unit
 from osler.extract.model import DEFAULT, ModelExtractor
-from osler.retrieve.words import STOP_WORDS
+from osler.retrieve import STOP_WORDS
 from osler.settings import Settings
 
 By = Literal["dictionary", "model"]

@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, assert_never
 
 from osler.errors import BadConfig, ModelError, read_text_file
 from osler.retrieve.asked import QuestionReader
-from osler.retrieve.experts.judge import JUDGE, JudgeExpert, JudgeRelevance
-from osler.retrieve.experts.matching import MATCH, MatchEncoder, MatchRelevance
-from osler.retrieve.experts.shelf import open_expert
+from osler.retrieve.experts.cards import open_expert
+from osler.retrieve.experts.judge import (
+    JUDGE,
+    MATCH,
+    JudgeExpert,
+    JudgeRelevance,
+    MatchEncoder,
+    MatchRelevance,
+)
 from osler.retrieve.pooled import RerankedRetriever
 from osler.settings import (
     EmbedderSettings,
@@ -114,11 +120,11 @@ def open_reranker(settings: Settings) -> Relevance | None:
         case "none":
             return None
         case "openai":
-            from osler.retrieve.served_reranker import OpenAIReranker
+            from osler.retrieve.rerankers import OpenAIReranker
 
             return OpenAIReranker(_server_client(chosen, "reranker"))
         case "hub":
-            from osler.retrieve.cross_encoder import CrossEncoder
+            from osler.retrieve.rerankers import CrossEncoder
 
             return CrossEncoder(
                 _locate_weights(chosen.path, chosen.name, chosen.revision),
@@ -163,7 +169,7 @@ def search_server(settings: Settings) -> Retriever | None:
         return None
     from osler.llm.server.connection import ServerClient
     from osler.llm.server.endpoint import Endpoint
-    from osler.retrieve.search_server import SearchServer
+    from osler.retrieve.web import SearchServer
 
     endpoint = Endpoint(base_url=chosen.search_url, model="", section="strategy")
     return SearchServer(ServerClient(endpoint))

@@ -21,7 +21,7 @@ from osler.retrieve.open_records import OPEN_RECORDS, OpenRecordRetriever
 from osler.retrieve.pooled import FusedRelevance, PooledOrder
 from osler.retrieve.relevance import OverlapRelevance, TermRarity, WordRelevance
 from osler.settings import Settings
-from osler.settings.access import AccessSettings
+from osler.settings.sections import AccessSettings
 from osler.sources.catalogue import ALL_SOURCES, EMR, GRAPH
 from osler.types import Hit, Relevance, Retriever
 

@@ -38,8 +38,7 @@ from osler.llm.recording import (
 )
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.methods.omni.planners import SourceDescription
-from osler.retrieve.experts.judge import JUDGE
-from osler.retrieve.experts.matching import MATCH
+from osler.retrieve.experts.judge import JUDGE, MATCH
 from osler.retrieve.hybrid import question_reader
 from osler.retrieve.instructions import InstructionFreeRetriever
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance

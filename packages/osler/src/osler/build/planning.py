@@ -20,7 +20,7 @@ from osler.methods.omni.planners.prompting import Prompting, Proposer, trained_p
 from osler.methods.omni.planners.single import GivenPlan, OriginalQuestion, Query2Doc, TermExtractor
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.omni.solver import FollowUp, Reader
-from osler.retrieve.names import names_in
+from osler.retrieve.naming import names_in
 from osler.settings import OmniRagSettings, Settings
 
 

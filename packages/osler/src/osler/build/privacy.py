@@ -15,7 +15,7 @@ from osler.build import online_sources
 from osler.errors import BadConfig
 from osler.kb.store.passages import Scope
 from osler.settings import KagThinkerSettings, Role, Settings
-from osler.settings.access import is_loopback
+from osler.settings.sections import is_loopback
 from osler.sources.catalogue import ALL_SOURCES, EMR, GRAPH, RESEARCH, WEB, WIKI, is_patients
 from osler.text import load_plugins
 from osler.types import Caution, Hit, Language, Passage, Retriever

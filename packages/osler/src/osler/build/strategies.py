@@ -38,7 +38,7 @@ def build_rag(build: StrategyBuild, k: int) -> Solver:
 
 def build_auto(build: StrategyBuild, k: int) -> AutoSolver:
     """The routes in the order in which they are asked."""
-    from osler.build.rules import rule_routes
+    from osler.build.strategy_build import rule_routes
 
     routes = [
         AutoRoute(kind, "kag-thinker", route)

@@ -1,16 +1,24 @@
-"""Parts that every strategy is built from."""
+"""Parts that every strategy is built from, and what answers by rule: formulas, the graph."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from osler.answer import Composer
 from osler.build import Parts
 from osler.build.composers import build_composer, may_write, sampling_of
 from osler.llm.core.ask import Speaker
 from osler.llm.core.base import LanguageModel, Sampling
-from osler.settings import Role, Settings
+from osler.methods.kag.computed import QuestionCalculator
+from osler.methods.kag.graph_route import GRAPH_SETS, GraphRoute
+from osler.settings import KagThinkerSettings, Role, Settings
+from osler.sources.catalogue import GRAPH
+
+if TYPE_CHECKING:
+    from osler.methods.kag.solver import QuestionRoute
 
 
 @dataclass(frozen=True)
@@ -40,3 +48,25 @@ class StrategyBuild:
     def make_speaker(self, role: Role) -> Speaker:
         ready = self.parts.models[role]
         return Speaker(ready.model, role, self.sampling, ready.constrains)
+
+
+def rule_routes(build: StrategyBuild) -> dict[str, tuple[QuestionRoute, ...]]:
+    """KAG-Thinker's routes without a model, by the kind of question that each is for; what they
+    cannot answer whole they leave to others."""
+    formula, *steps = question_routes(build, KagThinkerSettings())
+    return {"formula": (formula,), "steps": tuple(steps)}
+
+
+def question_routes(build: StrategyBuild, chosen: KagThinkerSettings) -> Iterator[QuestionRoute]:
+    """What answers without a plan by a model: verified formulas, and the concept graph where there
+    is one."""
+    if chosen.formulas:
+        yield QuestionCalculator()
+    yield from graph_route(build, chosen)
+
+
+def graph_route(build: StrategyBuild, chosen: KagThinkerSettings) -> Iterator[GraphRoute]:
+    parts = build.parts
+    is_asked = chosen.decompose and chosen.graph_sets and chosen.retriever == "hybrid"
+    if is_asked and GRAPH_SETS in parts.carriers and GRAPH in parts.sources:
+        yield GraphRoute(parts.retriever(GRAPH_SETS, (GRAPH,)))

@@ -7,8 +7,7 @@ from typing import Literal
 
 from osler.build import Parts
 from osler.build.graphs import FORMS
-from osler.build.rules import graph_route, question_routes
-from osler.build.strategy_build import StrategyBuild
+from osler.build.strategy_build import StrategyBuild, graph_route, question_routes
 from osler.errors import BadConfig, MalformedOutput
 from osler.llm.core.ask import Speaker
 from osler.methods.kag.boundary import TAU, GenerateThenAssess, NoBoundary

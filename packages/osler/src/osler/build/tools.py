@@ -57,7 +57,7 @@ def carrier_for(settings: Settings, name: str) -> Retriever | None:
 
 def _make_carrier(name: str, graph: Graph) -> Retriever:
     from osler.methods.kag.graph_route import GraphSets
-    from osler.retrieve.graph_chains import ChainRetriever
+    from osler.retrieve.graph import ChainRetriever
     from osler.retrieve.graph_communities import CommunityRetriever
     from osler.retrieve.graph_mentions import MentionRetriever, open_recogniser
 

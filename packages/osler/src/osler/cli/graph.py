@@ -301,7 +301,7 @@ def _summarise_communities(here: CliSession, index: Communities, wanted: list[Co
 
 
 async def _write_summaries(here: CliSession, index: Communities, wanted: list[Community]) -> int:
-    from osler.build.bounds import run_budget, run_prices
+    from osler.build import run_budget, run_prices
     from osler.build.composers import may_write
     from osler.build.models import load_roles
     from osler.errors import BadConfig, MalformedOutput

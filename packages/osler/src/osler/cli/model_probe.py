@@ -17,7 +17,7 @@ from osler.cli.session import ABSTAINED, CliSession
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from osler.probe.advice import Advice
+    from osler.probe import Advice
     from osler.probe.findings import Findings
     from osler.settings import ModelSettings, Settings
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def probe_configured(here: CliSession, settings: Settings, *, write: bool) -> None:
     """Asks the server of [model], and of each role that has one of its own."""
-    from osler.probe.advice import Advice, write_advice
+    from osler.probe import Advice, write_advice
 
     sections = _served_sections(settings)
     asked = _ask_models(here, settings, sections)
@@ -51,9 +51,9 @@ def init_with_model(here: CliSession, path: Path, url: str, name: str, *, force:
     """Writes a settings file for the model of a server, with what follows from asking it."""
     from osler.errors import BadConfig
     from osler.llm.local.weights import DEFAULTS, is_present
-    from osler.probe.advice import write_advice
+    from osler.probe import write_advice
     from osler.settings import write_template
-    from osler.settings.edit import write_keys
+    from osler.settings.show import write_keys
 
     if path.exists() and not force:
         raise BadConfig(f"{path} already exists", fix="--force overwrites it")
@@ -120,8 +120,7 @@ def _served_sections(settings: Settings) -> list[tuple[str, ModelSettings]]:
 def _ask_models(
     here: CliSession, settings: Settings, sections: Sequence[tuple[str, ModelSettings]]
 ) -> Asked:
-    from osler.probe import probe_model
-    from osler.probe.advice import advise
+    from osler.probe import advise, probe_model
 
     asked: Asked = []
     with show_progress(here) as report:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,12 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from osler.doctor import DoctorReport
-
-_STATUSES = {
-    "full": "work as in their papers",
-    "degraded": "work with less than their papers have",
-    "refused": "cannot run with these models",
-}
 
 
 def init(
@@ -58,9 +51,7 @@ def doctor(
     here: CliSession,
     everything: Annotated[
         bool,
-        typer.Option(
-            "--all", help="Also passed checks, each model's capabilities, and each strategy."
-        ),
+        typer.Option("--all", help="Also passed checks, and each model's capabilities."),
     ] = False,
     model: Annotated[
         bool,
@@ -107,8 +98,7 @@ def doctor_page(report: DoctorReport, *, short: bool = False, everything: bool =
     parts: list[RenderableType] = [checks_page(wrong)] if wrong else []
     if everything:
         parts.append(checks_page([check for check in report.checks if check.status == "pass"]))
-        found = asdict(report)
-        parts.append(document_page({name: found[name] for name in ("models", "strategies")}))
+        parts.append(document_page({"models": asdict(report)["models"]}))
     elif not short:
         parts.append(plain_text(_rest_line(report, len(wrong))))
     return Group(*parts)
@@ -116,10 +106,7 @@ def doctor_page(report: DoctorReport, *, short: bool = False, everything: bool =
 
 def _rest_line(report: DoctorReport, wrong: int) -> str:
     right = f"{len(report.checks) - wrong} of {len(report.checks)} checks are right"
-    counts = Counter[str](verdict.status for verdict in report.strategies)
-    able = [f"{counts[status]} {words}" for status, words in _STATUSES.items() if counts[status]]
-    told = f"; strategies: {', '.join(able)}" if able else ""
-    return f"{right}{told} (osler doctor --all)"
+    return f"{right} (osler doctor --all)"
 
 
 def config(

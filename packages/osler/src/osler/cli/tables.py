@@ -14,7 +14,7 @@ from rich.text import Text
 from osler.text import escape_controls
 
 if TYPE_CHECKING:
-    from osler.doctor.checks import Check
+    from osler.doctor import Check
 
 _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red"}
 _EMPTY: tuple[object, ...] = ("", [], {}, ())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from osler.build.tc_rag import metric_of
-from osler.doctor.checks import Check
+from osler.doctor import Check
 
 T = TypeVar("T")
 Place = Literal["", "text", "template", "apart", "hidden"]

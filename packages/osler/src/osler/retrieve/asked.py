@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from osler.kb.encoders.base import scale_to_unit
 from osler.kb.search.sparse import stem_terms
+from osler.retrieve import content_terms
 from osler.retrieve.entity_names import packaged_names
 from osler.retrieve.lexicon import Lexicon, OtherNames, packaged_lexicon
-from osler.retrieve.words import content_terms
 from osler.sources.patients.identifiers.found import is_common
 from osler.text import has_cjk, language_of
 

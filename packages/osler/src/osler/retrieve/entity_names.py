@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from osler.retrieve.words import STOP_WORDS
+from osler.retrieve import STOP_WORDS
 from osler.text import has_cjk, read_packaged, split_words
 
 if TYPE_CHECKING:

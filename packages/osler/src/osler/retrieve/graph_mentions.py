@@ -13,8 +13,7 @@ from osler.graph.link import ConceptMention, Dictionary, Recogniser
 from osler.graph.lookup import Lookup
 from osler.graph.store import Graph
 from osler.llm.transformers.hub import import_extra, open_model, open_tokenizer
-from osler.retrieve import rank_hits, search_errors
-from osler.retrieve.words import STOP_WORDS
+from osler.retrieve import STOP_WORDS, rank_hits, search_errors
 from osler.sources.catalogue import GRAPH
 from osler.types import Hit, Passage
 

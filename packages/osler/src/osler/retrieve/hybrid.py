@@ -11,9 +11,8 @@ from osler.kb.encoders.base import Encoder, VectorMemory
 from osler.kb.encoders.by_language import encoder_for, shared_languages
 from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking
 from osler.kb.store.passages import indexed_text
-from osler.retrieve import rank_hits, rrf, source_errors
+from osler.retrieve import content_terms, rank_hits, rrf, source_errors
 from osler.retrieve.asked import AskedQuestion, BaseVocabulary, QuestionReader, asked_vector
-from osler.retrieve.words import content_terms
 from osler.text import language_of
 from osler.types import Hit, Passage
 

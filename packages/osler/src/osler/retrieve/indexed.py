@@ -24,10 +24,9 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
 from osler.kb.encoders.by_language import shared_languages
 from osler.kb.search.base import EVERYTHING, Floats, PassageFilter, Ranking
-from osler.retrieve import rrf, source_errors
+from osler.retrieve import STOP_WORDS, content_terms, rrf, source_errors
 from osler.retrieve.hybrid import Fusion
-from osler.retrieve.names import names_in
-from osler.retrieve.words import STOP_WORDS, content_terms
+from osler.retrieve.naming import names_in
 from osler.text import language_of
 from osler.types import Hit
 

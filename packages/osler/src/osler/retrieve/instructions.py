@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from osler.retrieve.words import content_terms
+from osler.retrieve import content_terms
 from osler.text import split_sentences
 from osler.types import Hit, Passage, Retriever
 

@@ -1,15 +1,18 @@
-"""The words by which a question names what it is about, and their other spellings."""
+"""The words by which a question names what it is about: telling words, names, other spellings; all
+without a model, for models too small to extract them.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
 from osler.kb.search.sparse import stem_terms
+from osler.retrieve import STOP_CHARACTERS, STOP_WORDS, content_terms
 from osler.retrieve.entity_names import fold_text, fold_words
-from osler.retrieve.words import content_terms
 from osler.text import has_cjk, split_sentences
 
 # Telling words of a question that has one subject; of Chinese, whose terms overlap, three times.
@@ -104,3 +107,110 @@ def _stem_words(words: Sequence[str]) -> dict[str, str]:
     spelt = {word: "".join(fold_words(word)) or word for word in words}
     stemmed = stem_terms(list(dict.fromkeys(spelt.values())))
     return {word: stemmed.get(fold, fold) for word, fold in spelt.items()}
+
+
+_QUOTED = re.compile(r"[\"“”«「『《]([^\"“”«»「」『』《》]{2,60})[\"“”»」』》]")
+_WORD = re.compile(r"[^\W_][\w'’.&/-]*")
+MARKS = "'’\"[]<>\n"
+"""Characters that would end a quoted name."""
+# Words that may stand inside a name, not at its ends.
+_LINKS = frozenset(
+    ["of", "the", "de", "la", "le", "du", "van", "von", "and", "&", "for", "da", "di"]
+)
+# First words of questions that begin no name.
+_ASKING = STOP_WORDS | {"who", "whom", "whose"}
+_ABBREVIATION = re.compile(r"[A-Z][A-Za-z]{0,2}[A-Z\d]{0,5}")
+_MEASUREMENT = re.compile(
+    r"(?<![\w.-])\d+(?:[.,]\d+)*\s*-?\s*"
+    r"(?:%|(?:mg|mcg|µg|ug|g|kg|ng|ml|mL|l|L|dl|dL|mmol|µmol|umol|mEq|IU|U|mmHg|mm\s?Hg|cm|mm|kPa|bpm|lbs?"
+    r"|years?|months?|weeks?|days?|hours?|min(?:utes?)?|seconds?)(?:/\w+)*(?:-old)?(?!\w)|[岁天周月年日]|毫克|公斤)"
+)
+_DECIMAL = re.compile(r"(?<![\w.-])\d+[.,]\d+(?![\w])")
+# Words that frame what is asked about, at the ends of a run of content words.
+_FRAME = frozenset(
+    [
+        *("lower", "lowers", "raise", "raises", "increase", "increases", "decrease", "decreases"),
+        *("treat", "treats", "treated", "treating", "cause", "causes", "caused", "use", "uses"),
+        *("used", "give", "gives", "given", "safe", "unsafe", "common", "usual", "typical"),
+        *("enough", "rule", "first-line", "best", "drug", "drugs", "side", "effect", "effects"),
+        *("symptoms", "signs", "dose"),
+    ]
+)
+# Upper bound on names.
+_MOST = 12
+
+
+def names_in(question: str) -> tuple[str, ...]:
+    """Possible subjects of a question, as spelt there: quoted texts, else runs of capitalised
+    words, else runs of content words. The longest first; none with a character that ends a name in
+    a logical form."""
+    # A measurement is no name, nor part of one: "1.2 mg/dL", "70-year-old".
+    question = _MEASUREMENT.sub(lambda match: ";" * len(match[0]), question)
+    question = _DECIMAL.sub(lambda match: ";" * len(match[0]), question)
+    found = [match[1].strip() for match in _QUOTED.finditer(question)]
+    if not found:
+        found = _capitalised_runs(question)
+        # An abbreviation ("CKD", "LDL") says too little alone, and hides no drug in small letters.
+        if all(_ABBREVIATION.fullmatch(name) for name in found):
+            found = [*found, *(run for run in _content_runs(question) if run not in found)]
+    # "A and B" may be one name or two: offer both readings.
+    found += [part for name in found for part in name.split(" and ") if part != name]
+    kept = [name for name in dict.fromkeys(found) if not set(name) & set(MARKS)]
+    return tuple(sorted(kept, key=lambda name: -len(name))[:_MOST])
+
+
+def _capitalised_runs(question: str) -> list[str]:
+    """Runs of words that begin with a capital or a digit; the question's first word alone is no
+    name."""
+    runs: list[str] = []
+    run: list[re.Match[str]] = []
+
+    def close_run() -> None:
+        while run and run[-1][0] in _LINKS:
+            run.pop()
+        if run and not (len(run) == 1 and run[0][0].casefold() in STOP_WORDS):
+            runs.append(_trim_name(question[run[0].start() : run[-1].end()]))
+        run.clear()
+
+    for word in _WORD.finditer(question):
+        apart = run and question[run[-1].end() : word.start()].strip()
+        if apart:
+            close_run()
+        opens = word[0][0].isupper() or (run and word[0][0].isdigit())
+        first_of_all = word.start() == 0 and word[0].casefold() in _ASKING
+        if (opens and not first_of_all) or (run and word[0] in _LINKS):
+            run.append(word)
+        else:
+            close_run()
+    close_run()
+    return [each for each in runs if each]
+
+
+def _trim_name(name: str) -> str:
+    return re.sub(r"['’]s?$", "", name).rstrip(".,")
+
+
+def _content_runs(question: str) -> list[str]:
+    """Runs of content words; Chinese is cut at function characters."""
+    runs: list[str] = []
+    for part in re.split(r"[^\w\s'’-]+", question):
+        if has_cjk(part):
+            runs += re.split(f"[{''.join(sorted(STOP_CHARACTERS))}\\s]+", part)
+            continue
+        run: list[str] = []
+        for word in [*part.split(), "the"]:
+            if word.casefold() not in STOP_WORDS:
+                run.append(word)
+            elif run:
+                runs.append(_trim_name(" ".join(_strip_frame(run))))
+                run = []
+    return [run for run in runs if len(run) > 1]
+
+
+def _strip_frame(run: list[str]) -> list[str]:
+    """The run without framing words at its ends."""
+    framed = [word.casefold() in _FRAME for word in run]
+    if all(framed):
+        return []
+    start, end = framed.index(False), len(framed) - framed[::-1].index(False)
+    return run[start:end]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from osler.kb.encoders.by_language import encoder_for
 from osler.kb.search.sparse import StemHasher, passage_vectors
+from osler.retrieve import content_terms, term_weight
 from osler.retrieve.asked import AskedQuestion, QuestionReader, asked_vector
-from osler.retrieve.words import content_terms, term_weight
 from osler.text import is_cjk, language_of
 from osler.types import Language, Relevance
 

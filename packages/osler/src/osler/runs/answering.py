@@ -19,12 +19,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from osler.answer.abstention import explain_abstention, note_unindexed, tell_unread
-from osler.answer.in_danger import answer_below_notice
+from osler.answer.abstention import (
+    answer_below_notice,
+    explain_abstention,
+    note_unindexed,
+    tell_unread,
+)
 from osler.answer.written import say_unconfirmed
 from osler.audit.entries import HeldAnswer, begin_entry, end_entry
-from osler.build import Parts, roles_of
-from osler.build.bounds import make_run, run_budget, run_prices
+from osler.build import Parts, make_run, roles_of, run_budget, run_prices
 from osler.build.composers import note_roles
 from osler.build.danger import announce_danger, danger_notice
 from osler.build.live import live_parts, record_parts, replay_parts

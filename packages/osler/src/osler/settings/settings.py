@@ -13,8 +13,6 @@ from platformdirs import user_data_dir
 from pydantic import BeforeValidator, Field, model_validator
 
 from osler.methods.tcrag.monitor import Metric
-from osler.settings.access import AccessSettings
-from osler.settings.danger import DangerSettings
 from osler.settings.fields import (
     OptionalPlace,
     Place,
@@ -26,25 +24,30 @@ from osler.settings.fields import (
     Whole,
     split_list,
 )
-from osler.settings.hub import EmbedderSettings, RerankerSettings
 from osler.settings.models import (
     ROLE_SECTIONS,
+    EmbedderSettings,
     ModelSettings,
+    PriceSettings,
+    RerankerSettings,
     Role,
     RoleSettings,
     SamplingSettings,
 )
-from osler.settings.online_sources import (
+from osler.settings.sections import (
+    AccessSettings,
+    AuditSettings,
+    BudgetSettings,
+    DangerSettings,
     NetworkSettings,
     PatientSettings,
     PediaSettings,
     PubMedSettings,
+    RetrieveSettings,
+    RunsSettings,
+    ServeSettings,
     WebSettings,
 )
-from osler.settings.prices import PriceSettings
-from osler.settings.retrieval import RetrieveSettings
-from osler.settings.runs import AuditSettings, BudgetSettings, RunsSettings
-from osler.settings.serving import ServeSettings
 from osler.settings.strategies import STRATEGIES, USUAL_STRATEGY, AutoSettings, Strategy
 from osler.sources.catalogue import ALL_SOURCES, EMR
 

@@ -36,9 +36,7 @@ from osler.trace.events import (
     read_events,
     to_line,
 )
-from osler.trace.notes import split_note
-from osler.trace.proof import ProofStep, proof_steps
-from osler.trace.reading import list_read_passages
+from osler.trace.reading import ProofStep, list_read_passages, proof_steps, split_note
 from osler.trace.run import BudgetExceeded, Price, Run, RunCancelled, Sink, Solver
 
 __all__ = [

@@ -19,7 +19,7 @@ from osler.llm.reading.refusals import is_non_answer
 from osler.methods.kag.logical_forms import LogicalPlan
 from osler.methods.kag.parse import read_plan, read_search
 from osler.methods.kag.variables import REFERENCE, find_dependencies
-from osler.retrieve.words import content_terms
+from osler.retrieve import content_terms
 from osler.text import is_cjk, split_sentences
 from osler.trace import Run
 from osler_lab.evaluate.metrics.overlap import exact_match, f1

@@ -23,7 +23,7 @@ from osler.llm.core.spans import Probability, answer_span, least_probability, sp
 from osler.llm.reading.verdicts import after_reasoning, read_verdict, verdict_grammar
 from osler.methods.kag.parse import boxed_answer, reply_answer
 from osler.prompts import RenderedPrompt, render_prompt
-from osler.retrieve.words import content_terms
+from osler.retrieve import content_terms
 from osler.trace import BoundaryChecked, Noted, Run
 from osler.types import Language, Question
 

@@ -16,7 +16,7 @@ from osler.methods.kag.logical_forms import PlanStep, Retrieval, SubAnswer
 from osler.methods.kag.parse import answer_or_text, boxed_grammar, read_search, search_grammar
 from osler.prompts import render_prompt
 from osler.retrieve import LookupResult, look_up, rrf, tell_order
-from osler.retrieve.names import names_in
+from osler.retrieve.naming import names_in
 from osler.sources.catalogue import GRAPH
 from osler.trace import Focused, Noted, Run
 from osler.types import Hit, Language, Retriever

@@ -13,7 +13,7 @@ from osler.llm.core.grammar import Grammar, alt, free_text, maybe, seq
 from osler.llm.core.spans import tagged_span
 from osler.llm.reading.verdicts import read_verdict
 from osler.prompts import render_prompt
-from osler.retrieve.words import content_terms
+from osler.retrieve import content_terms
 from osler.text import split_sentences
 from osler.trace import Run
 from osler.types import Hit, Language

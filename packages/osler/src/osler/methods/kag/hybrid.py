@@ -35,9 +35,8 @@ from osler.methods.kag.logical_forms import (
     same_text,
 )
 from osler.methods.kag.reader import read_form
-from osler.retrieve import rank_hits, rrf, search_errors
+from osler.retrieve import STOP_WORDS, rank_hits, rrf, search_errors
 from osler.retrieve.graph import find_forms
-from osler.retrieve.words import STOP_WORDS
 from osler.sources.catalogue import GRAPH
 from osler.types import Hit, Passage, Relevance, Retriever
 

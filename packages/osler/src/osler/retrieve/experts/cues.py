@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import log1p
 from typing import TYPE_CHECKING
 
-from osler.retrieve.words import content_terms
+from osler.retrieve import content_terms
 
 if TYPE_CHECKING:
     from typing import TypeAlias

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from osler.errors import ModelError
+from osler.retrieve.experts.cards import ShelvedExpert
 from osler.retrieve.experts.cues import FEATURES, CuedSentence, measure_cues
-from osler.retrieve.experts.shelf import ShelvedExpert
 from osler.text import split_sentences
 from osler.types import Hit, Language, Passage, Relevance
 

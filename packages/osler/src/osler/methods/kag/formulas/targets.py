@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from osler.methods.kag.formulas.base import Formula
 from osler.methods.kag.formulas.findings import input_words, label_pattern
-from osler.retrieve.words import content_terms
+from osler.retrieve import content_terms
 
 # Words of titles that name no subject: "kidney function" is no discriminant function.
 _SUBJECTLESS = frozenset(

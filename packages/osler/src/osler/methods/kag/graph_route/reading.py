@@ -12,7 +12,7 @@ from functools import cache, cached_property
 
 from osler.graph.link import ConceptMention, Dictionary
 from osler.graph.store import Graph
-from osler.retrieve.words import STOP_WORDS
+from osler.retrieve import STOP_WORDS
 from osler.text import has_cjk, read_packaged_table
 from osler.types import Language
 
