@@ -94,3 +94,35 @@ def test_the_program_serves_and_a_sigterm_ends_it(tmp_path: Path) -> None:
     finally:
         program.kill()
         program.communicate()
+
+
+def test_the_demo_goes_from_nothing_to_the_page_with_an_answered_question(tmp_path: Path) -> None:
+    home = tmp_path / "h"
+    (tmp_path / "osler.toml").write_text(f'kb.path = "{tmp_path}/own"\n', encoding="utf-8")
+
+    def start() -> tuple[dict[str, object], dict[str, Any]]:
+        program = subprocess.Popen(
+            [sys.executable, "-m", "osler", "demo", "--no-browser", "--json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OSLER__HOME": str(home)},
+            cwd=tmp_path,
+        )
+        assert program.stdout is not None
+        try:
+            told = json.loads(program.stdout.readline())
+            address, _, run = told["page"].partition("/#/runs/")
+            shown = httpx2.get(f"{address}/api/v1/runs/{run}", timeout=60).json()
+            return told, shown
+        finally:
+            program.kill()
+            program.communicate()
+
+    first, shown = start()
+    assert shown["status"] == "finished"
+    assert "amiodarone" in shown["answer"]["text"].lower()
+    assert [path.name for path in home.iterdir()] == ["demo"]
+    assert not (tmp_path / "own").exists()
+    again, _ = start()
+    assert again["seconds"] < first["seconds"]  # type: ignore[operator]

@@ -28,9 +28,14 @@ _FOR_EVER = "public, max-age=31536000, immutable"
 router = APIRouter(include_in_schema=False)
 
 
+def is_built() -> bool:
+    """Whether the page lies in the package; a clone has it after `make page`."""
+    return (BUILT / "index.html").is_file()
+
+
 def read_files() -> dict[str, bytes]:
     """The built files by their address below the page's; empty where it was not built."""
-    if not (BUILT / "index.html").is_file():
+    if not is_built():
         return {}
     found = (path for path in sorted(BUILT.rglob("*")) if path.is_file())
     return {path.relative_to(BUILT).as_posix(): path.read_bytes() for path in found}

@@ -6,6 +6,11 @@ VERBS = {
     **list_under(
         "Ask",
         {
+            "demo": Verb(
+                "Fetch the models, build the sample texts, and open the page on an answered"
+                " question.",
+                "osler_serve.cli.demo:demo",
+            ),
             "thread": Verb(
                 "Show a conversation: each question, how it was searched for, and its answer; or"
                 " list all.",

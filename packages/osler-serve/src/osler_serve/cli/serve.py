@@ -15,6 +15,8 @@ from osler.cli.session import CliSession, Json, Quiet, open_session, write_json
 from osler.errors import BadArgument, BadConfig, translate_os_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from osler.settings import Settings
     from osler_serve.ledger import Ledger
 
@@ -45,6 +47,19 @@ def serve(
         return
     here = open_session(context, as_json=as_json, quiet=quiet)
     settings = here.load_settings({"serve.host": host, "serve.port": port})
+
+    def announce(url: str) -> None:
+        if here.json:
+            name, _, number = url.removeprefix("http://").rpartition(":")
+            write_json({"url": url, "host": name.strip("[]"), "port": int(number)}, lines=True)
+        here.print_line(f"{url}  (stop: Ctrl-C)")
+        sys.stdout.flush()
+
+    run_server(here, settings, announce)
+
+
+def run_server(here: CliSession, settings: Settings, announce: Callable[[str], None]) -> None:
+    """Listens, announces the address, and serves until it is stopped."""
     _require_extra("fastapi", "uvicorn", "mcp", "prometheus_client")
     from osler_serve.app import build_state, create_app
     from osler_serve.transport import build_server, open_sockets
@@ -54,17 +69,11 @@ def serve(
     place, fix = f"{settings.serve.host}:{settings.serve.port}", "choose another with --port"
     with translate_os_errors(f"{place} cannot be listened on", BadConfig, fix):
         socket = open_sockets(settings.serve.host, settings.serve.port)
-    # Printed once the socket listens: a program that waits for the line may connect at once.
-    _print_addresses(here, settings.serve.host, socket.getsockname()[1])
-    build_server(create_app(made), made).run([socket])
-
-
-def _print_addresses(here: CliSession, host: str, port: int) -> None:
+    # Announced once the socket listens: a program that waits for it may connect at once.
+    host = settings.serve.host
     name = f"[{host}]" if ":" in host else host
-    if here.json:
-        write_json({"url": f"http://{name}:{port}", "host": host, "port": port}, lines=True)
-    here.print_line(f"http://{name}:{port}  (stop: Ctrl-C)")
-    sys.stdout.flush()
+    announce(f"http://{name}:{socket.getsockname()[1]}")
+    build_server(create_app(made), made).run([socket])
 
 
 def report_page(log: Path) -> str:

