@@ -18,8 +18,7 @@ from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.indexes import KINDS, Kind
 from osler.extract.indexes import store as indexing
 from osler.extract.items import Entity, ExtractedItems, KnowledgePoint
-from osler.graph.lookup import has_rapidfuzz
-from osler.graph.name_vectors import NameVectors
+from osler.graph.lookup import NameVectors, has_rapidfuzz
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Kind as TextKind
 from osler.kb.search.base import PassageFilter

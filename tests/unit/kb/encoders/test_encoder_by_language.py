@@ -12,11 +12,14 @@ import pytest
 from osler.build.models import encoder_relevance, load_encoder, meaning_relevance
 from osler.errors import ModelError
 from osler.kb.base import KnowledgeBase
-from osler.kb.encoders.base import Kind, MiniLMEncoder, VectorMemory, scale_to_unit
-from osler.kb.encoders.by_language import (
+from osler.kb.encoders.base import (
     EncoderByLanguage,
+    Kind,
     LateEncoder,
+    MiniLMEncoder,
+    VectorMemory,
     encoder_for,
+    scale_to_unit,
     shared_languages,
 )
 from osler.kb.search.base import Floats

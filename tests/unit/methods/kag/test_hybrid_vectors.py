@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from osler.graph.items import Item, Name, Relation
-from osler.graph.name_vectors import FILE, NameVectors
+from osler.graph.lookup import FILE, NameVectors
 from osler.graph.store import Graph
 from osler.kb.encoders.base import Kind
 from osler.llm.core.ask import Speaker

@@ -71,7 +71,7 @@ def form_retriever(
 ) -> Retriever:
     """Takes forms as they are written. `search` makes what searches some of `sources` by words;
     `likeness` compares relations, and `encoder` names that the graph lacks with its own."""
-    from osler.graph.name_vectors import NameVectors
+    from osler.graph.lookup import NameVectors
     from osler.methods.kag.hybrid import FormsAsQueries, FormsAsWords, HybridGraph
 
     graph = open_graph(settings)

@@ -188,8 +188,7 @@ def _index_retriever(
 def name_rankings(kb: KnowledgeBase, encoder: Encoder) -> NameRankings:
     """The rankings by the names in a query, linked as they stand, as they are spelt and by
     vectors."""
-    from osler.graph.lookup import has_rapidfuzz
-    from osler.graph.name_vectors import NameVectors
+    from osler.graph.lookup import NameVectors, has_rapidfuzz
     from osler.retrieve.indexed import NameRankings
 
     webs = Extractions.of(kb).webs

@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from osler.build.hub import open_encoder, open_transformers_model, read_server_key
-from osler.kb.encoders.base import Encoder, VectorMemory
-from osler.kb.encoders.by_language import EncoderByLanguage, LateEncoder, encoder_for
+from osler.kb.encoders.base import (
+    Encoder,
+    EncoderByLanguage,
+    LateEncoder,
+    VectorMemory,
+    encoder_for,
+)
 from osler.llm.core.base import LanguageModel
 from osler.llm.local.weights import E5, is_present
 from osler.retrieve.asked import QuestionReader

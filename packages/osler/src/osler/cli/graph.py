@@ -98,7 +98,7 @@ def _describe_concepts(settings: Settings, sources: list[str]) -> dict[str, Any]
 
 def _embed_names(settings: Settings) -> int:
     from osler.build.models import load_encoder
-    from osler.graph.name_vectors import NameVectors
+    from osler.graph.lookup import NameVectors
 
     with open_graph_here(settings) as graph:
         return NameVectors(graph, load_encoder(settings)).build()

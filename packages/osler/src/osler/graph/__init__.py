@@ -10,7 +10,7 @@
 | `rows`        | SQL that `store` and its neighbours share                                |
 | `derive`      | the arrays derived from the tables: adjacency, words, hashes of names    |
 | `link`        | mentions of concepts in texts                                            |
-| `lookup`      | fuzzy look-up of names                                                   |
+| `lookup`      | fuzzy look-up of names, and by their vectors                             |
 | `fusion`      | concepts of several vocabularies merged, reversibly                      |
 | `chains`      | paths between concepts, and personalised PageRank                        |
 | `partition`   | the hierarchy of communities (Leiden)                                    |

@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.encoders.base import Encoder, VectorMemory
-from osler.kb.encoders.by_language import encoder_for, shared_languages
+from osler.kb.encoders.base import Encoder, VectorMemory, encoder_for, shared_languages
 from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking
 from osler.kb.store.passages import indexed_text
 from osler.retrieve import content_terms, rank_hits, rrf, source_errors

@@ -17,12 +17,10 @@ from osler.extract.indexes import Kind
 from osler.extract.indexes.entity_graph import EntityGraph, EntityGraphs
 from osler.graph.derive import normalize_name
 from osler.graph.items import NamedConcept
-from osler.graph.lookup import Lookup
-from osler.graph.name_vectors import SEED, NameVectors
+from osler.graph.lookup import SEED, Lookup, NameVectors
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.kb.encoders.base import Encoder
-from osler.kb.encoders.by_language import shared_languages
+from osler.kb.encoders.base import Encoder, shared_languages
 from osler.kb.search.base import EVERYTHING, Floats, PassageFilter, Ranking
 from osler.retrieve import STOP_WORDS, content_terms, rrf, source_errors
 from osler.retrieve.hybrid import Fusion

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import fsum
 from typing import TYPE_CHECKING
 
-from osler.kb.encoders.by_language import encoder_for
+from osler.kb.encoders.base import encoder_for
 from osler.kb.search.sparse import StemHasher, passage_vectors
 from osler.retrieve import content_terms, term_weight
 from osler.retrieve.asked import AskedQuestion, QuestionReader, asked_vector

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseUnbuilt
-from osler.kb.encoders.by_language import name_spaces, read_spaces
+from osler.kb.encoders.base import name_spaces, read_spaces
 from osler.kb.index import leases
 from osler.kb.search.backends import other_encoder_error
 from osler.kb.store.access import LockMode, busy_error, open_for_writing, write_transaction

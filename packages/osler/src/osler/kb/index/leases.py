@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from osler.errors import ModelError
-from osler.kb.encoders.by_language import encode_by_language
+from osler.kb.encoders.base import encode_by_language
 from osler.kb.search.base import Floats, unit_problem
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import Progress, indexed_text, read_meta, read_numbered

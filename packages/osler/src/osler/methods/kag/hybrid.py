@@ -23,8 +23,7 @@ from osler.errors import CapabilityMissing, MalformedOutput, SourceUnavailable
 from osler.graph.chains import rank_nearest
 from osler.graph.items import Edge, NamedConcept
 from osler.graph.link import Dictionary
-from osler.graph.lookup import Lookup
-from osler.graph.name_vectors import FUZZY, NameVectors
+from osler.graph.lookup import FUZZY, Lookup, NameVectors
 from osler.graph.store import Graph
 from osler.methods.kag.depth import FormRetriever
 from osler.methods.kag.logical_forms import (
