@@ -45,6 +45,8 @@ class Fault:
 FAULTS = {
     "full": Fault(errno.ENOSPC, _WRITE | _NAME),
     "short": Fault(errno.ENOSPC, _WRITE, halved=True),
+    "inodes": Fault(errno.ENOSPC, _NAME),
+    "read-only": Fault(errno.EROFS, _WRITE | _NAME),
     "broken": Fault(errno.EIO, _WRITE | _NAME | _SYNC),
     "denied": Fault(errno.EACCES, _NAME),
     "unsynced": Fault(errno.EIO, _SYNC),

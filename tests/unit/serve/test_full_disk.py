@@ -122,11 +122,19 @@ def served(server: Trial) -> Trial:
     return server
 
 
-@pytest.mark.parametrize("kind", ["full", "broken"])
+REASONS = {
+    "full": "No space",
+    "inodes": "No space",
+    "read-only": "Read-only file system",
+    "broken": "Input/output error",
+}
+
+
+@pytest.mark.parametrize("kind", REASONS)
 def test_runs_on_a_failing_disk_fail_with_the_reason_and_give_their_places_back(
     served: Trial, kind: str
 ) -> None:
-    http, reason = served.http, {"full": "No space", "broken": "Input/output error"}[kind]
+    http, reason = served.http, REASONS[kind]
     failed = 'osler_runs_total{status="failed",strategy="rag"}'
     refusals = 'osler_http_requests_total{route="/api/v1/runs",status="503"}'
     before = served.count(failed), served.count(refusals)

@@ -213,7 +213,7 @@ class RunManager:
         return (self.shelf.settings.runs.path / id / RECORD).is_file()
 
     def _begin_record(self, live: ActiveRun) -> None:
-        self._file_late()
+        self.check_writable()  # the ledger grows where a full inode table takes no folder of a run
         self.ledger.begin_run(self._ledger_entry(live))
 
     def check_writable(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -239,6 +240,10 @@ def test_a_state_is_good_once_in_its_own_browser_and_for_ten_minutes(
         assert "finished before" in browser.get(address).text
         monkeypatch.setattr(launch_flow, "_MINUTES_TO_AGREE", -1)
         assert "took too long" in browser.get(hospital.begin(browser, north)).text
+        address, now = hospital.begin(browser, north), time.time()
+        with monkeypatch.context() as clock:  # one that is set back makes none good again
+            clock.setattr(time, "time", lambda: now - 3_600)
+            assert "took too long" in browser.get(address).text
         refused = browser.get("/launch/callback?error=access_denied%3Cb%3E")
         assert "access_denied&lt;b&gt;" in refused.text
 

@@ -111,7 +111,7 @@ class Launcher:
         """
         system, server = self.find_server(iss)
         found = (await self._discover(system)).about
-        until = int(time.time()) + 60 * _MINUTES_TO_AGREE
+        until = int(time.monotonic()) + 60 * _MINUTES_TO_AGREE
         stated = json.dumps([system, until, secrets.token_urlsafe(16)]).encode()
         state = f"{_encode(stated)}.{self._derive('state', _encode(stated))}"
         kinds = "rs" if "permission-v2" in found.get("capabilities", []) else "read"
@@ -174,7 +174,7 @@ class Launcher:
         if not is_ours or not hmac.compare_digest(state.encode(), cookie.encode()):
             raise _refuse("this browser did not start the launch")
         system, until, _ = json.loads(base64.urlsafe_b64decode(stated + "=" * (-len(stated) % 4)))
-        now = time.time()
+        now = time.monotonic()  # states are this process's own: a clock that is set moves none
         self._used = {one: end for one, end in self._used.items() if end > now}
         if until <= now or state in self._used:
             raise _refuse("it took too long, or was finished before")
