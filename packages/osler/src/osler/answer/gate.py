@@ -14,13 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, fsum
 
-from osler.answer.checks import (
-    CHECKS,
-    AskedFacts,
-    failed_checks,
-    is_withheld,
-    weigh_failures,
-)
+from osler.answer.checks import CHECKS, AskedFacts, failed_checks, is_withheld, weigh_failures
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.errors import ModelError
 from osler.kb.store.passages import indexed_text

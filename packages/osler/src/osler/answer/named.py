@@ -6,13 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from osler.retrieve.entity_names import (
-    DISEASE,
-    DRUG,
-    NonproprietaryNames,
-    ReadText,
-    packaged_names,
-)
+from osler.retrieve.entity_names import DISEASE, DRUG, NonproprietaryNames, ReadText, packaged_names
 from osler.retrieve.lexicon import packaged_lexicon
 
 

@@ -31,11 +31,7 @@ from osler.answer.directions import (
 )
 from osler.answer.disagreement import other_numbers, read_amounts
 from osler.answer.read_passages import ReadPassage, number_of
-from osler.retrieve.entity_names import (
-    NonproprietaryNames,
-    defined_abbreviations,
-    packaged_names,
-)
+from osler.retrieve.entity_names import NonproprietaryNames, defined_abbreviations, packaged_names
 from osler.retrieve.lexicon import packaged_lexicon
 from osler.text import split_words
 

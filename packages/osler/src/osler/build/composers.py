@@ -21,11 +21,7 @@ from osler.retrieve.experts.cards import open_expert
 from osler.retrieve.experts.judge import JUDGE
 from osler.retrieve.experts.supporting import SUPPORTS, SupportsExpert
 from osler.retrieve.instructions import BLANK
-from osler.settings import (
-    OmniRagSettings,
-    Role,
-    Settings,
-)
+from osler.settings import OmniRagSettings, Role, Settings
 from osler.sources.catalogue import trust_of
 from osler.types import Hit
 

@@ -42,13 +42,7 @@ from osler.retrieve.experts.judge import JUDGE, MATCH
 from osler.retrieve.hybrid import question_reader
 from osler.retrieve.instructions import InstructionFreeRetriever
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
-from osler.settings import (
-    OmniRagSettings,
-    PluginSettings,
-    Role,
-    Settings,
-    UnifiedSettings,
-)
+from osler.settings import OmniRagSettings, PluginSettings, Role, Settings, UnifiedSettings
 from osler.types import Relevance, Retriever
 
 

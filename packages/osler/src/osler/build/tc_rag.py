@@ -15,18 +15,11 @@ from osler.errors import CapabilityMissing
 from osler.llm.core.base import LanguageModel, Likelihood
 from osler.methods.tcrag.actions import parse_action, parse_released, parse_tolerant
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import (
-    SIGMA,
-    Metric,
-    make_monitor,
-)
+from osler.methods.tcrag.monitor import SIGMA, Metric, make_monitor
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves, Moves, ObservationJudge
 from osler.methods.tcrag.parts import ActionReader
 from osler.methods.tcrag.tools import Tool
-from osler.settings import (
-    Settings,
-    TcRagSettings,
-)
+from osler.settings import Settings, TcRagSettings
 
 # For the packaged model: nine in ten of its answers to the 24 calibration questions lie below.
 # `osler calibrate` fitted 42.5 for cppl when it was last asked (n = 23).

@@ -18,12 +18,7 @@ from osler.methods.kag.solver import Thinker
 from osler.methods.tcrag.monitor import Metric, make_monitor
 from osler.methods.tcrag.tools import Tool
 from osler.methods.unified import FormTool, MachineDepth, PlannedSearch, PlannedTool, StateSignal
-from osler.settings import (
-    KagThinkerSettings,
-    OmniRagSettings,
-    TcRagSettings,
-    UnifiedSettings,
-)
+from osler.settings import KagThinkerSettings, OmniRagSettings, TcRagSettings, UnifiedSettings
 from osler.settings.strategies import MachineFields, PlannerFields, StrategySection, ThinkerFields
 
 # The boundaries that KAG-Thinker has alone.

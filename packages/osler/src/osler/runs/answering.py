@@ -47,17 +47,7 @@ from osler.runs.files import (
     write_run,
 )
 from osler.settings import Settings
-from osler.trace import (
-    Answered,
-    Asked,
-    BudgetExceeded,
-    Event,
-    Run,
-    Sink,
-    Solver,
-    Started,
-    to_line,
-)
+from osler.trace import Answered, Asked, BudgetExceeded, Event, Run, Sink, Solver, Started, to_line
 from osler.types import DangerNotice, Question, Solution
 
 if TYPE_CHECKING:

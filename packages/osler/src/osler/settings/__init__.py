@@ -10,85 +10,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from osler.settings.layers import DEFAULT, LoadedSettings, load, read_presets, user_file
-    from osler.settings.models import (
-        ROLES,
-        EmbedderSettings,
-        ModelSettings,
-        RerankerSettings,
-        Role,
-        SamplingSettings,
-    )
-    from osler.settings.plugins import MethodFacts, PluginSettings, find_plugins
-    from osler.settings.sections import (
-        BudgetSettings,
-        RetrieveSettings,
-        RunsSettings,
-        ServeSettings,
-    )
-    from osler.settings.settings import (
-        AnswerSettings,
-        KbSettings,
-        Settings,
-    )
-    from osler.settings.show import (
-        flatten_settings,
-        render_settings,
-        render_template,
-        write_template,
-    )
-    from osler.settings.strategies import (
-        STRATEGIES,
-        USUAL_STRATEGY,
-        AutoSettings,
-        CotSettings,
-        DirectSettings,
-        KagThinkerSettings,
-        OmniRagSettings,
-        RagSettings,
-        Strategy,
-        TcRagSettings,
-        UnifiedSettings,
-    )
-
-__all__ = [
-    "DEFAULT",
-    "ROLES",
-    "STRATEGIES",
-    "USUAL_STRATEGY",
-    "AnswerSettings",
-    "AutoSettings",
-    "BudgetSettings",
-    "CotSettings",
-    "DirectSettings",
-    "EmbedderSettings",
-    "KagThinkerSettings",
-    "KbSettings",
-    "LoadedSettings",
-    "MethodFacts",
-    "ModelSettings",
-    "OmniRagSettings",
-    "PluginSettings",
-    "RagSettings",
-    "RerankerSettings",
-    "RetrieveSettings",
-    "Role",
-    "RunsSettings",
-    "SamplingSettings",
-    "ServeSettings",
-    "Settings",
-    "Strategy",
-    "TcRagSettings",
-    "UnifiedSettings",
-    "find_plugins",
-    "flatten_settings",
-    "load",
-    "read_presets",
-    "render_settings",
-    "render_template",
-    "user_file",
-    "write_template",
-]
+    from osler.settings.layers import DEFAULT as DEFAULT
+    from osler.settings.layers import LoadedSettings as LoadedSettings
+    from osler.settings.layers import load as load
+    from osler.settings.layers import read_presets as read_presets
+    from osler.settings.layers import user_file as user_file
+    from osler.settings.models import ROLES as ROLES
+    from osler.settings.models import EmbedderSettings as EmbedderSettings
+    from osler.settings.models import ModelSettings as ModelSettings
+    from osler.settings.models import RerankerSettings as RerankerSettings
+    from osler.settings.models import Role as Role
+    from osler.settings.models import SamplingSettings as SamplingSettings
+    from osler.settings.plugins import MethodFacts as MethodFacts
+    from osler.settings.plugins import PluginSettings as PluginSettings
+    from osler.settings.plugins import find_plugins as find_plugins
+    from osler.settings.sections import BudgetSettings as BudgetSettings
+    from osler.settings.sections import RetrieveSettings as RetrieveSettings
+    from osler.settings.sections import RunsSettings as RunsSettings
+    from osler.settings.sections import ServeSettings as ServeSettings
+    from osler.settings.settings import AnswerSettings as AnswerSettings
+    from osler.settings.settings import KbSettings as KbSettings
+    from osler.settings.settings import Settings as Settings
+    from osler.settings.show import flatten_settings as flatten_settings
+    from osler.settings.show import render_settings as render_settings
+    from osler.settings.show import render_template as render_template
+    from osler.settings.show import write_template as write_template
+    from osler.settings.strategies import STRATEGIES as STRATEGIES
+    from osler.settings.strategies import USUAL_STRATEGY as USUAL_STRATEGY
+    from osler.settings.strategies import AutoSettings as AutoSettings
+    from osler.settings.strategies import CotSettings as CotSettings
+    from osler.settings.strategies import DirectSettings as DirectSettings
+    from osler.settings.strategies import KagThinkerSettings as KagThinkerSettings
+    from osler.settings.strategies import OmniRagSettings as OmniRagSettings
+    from osler.settings.strategies import RagSettings as RagSettings
+    from osler.settings.strategies import Strategy as Strategy
+    from osler.settings.strategies import TcRagSettings as TcRagSettings
+    from osler.settings.strategies import UnifiedSettings as UnifiedSettings
 
 _HOME = {
     name: module

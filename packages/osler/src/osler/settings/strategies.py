@@ -11,13 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from osler.methods.omni.plan import PlannerName
 from osler.methods.tcrag.monitor import Metric
-from osler.settings.fields import (
-    RealLimit,
-    SettingsSection,
-    ShareLimit,
-    Whole,
-    split_list,
-)
+from osler.settings.fields import RealLimit, SettingsSection, ShareLimit, Whole, split_list
 from osler.settings.plugins import PluginSettings, find_plugins
 
 _PASSAGES = Field(default=5, ge=1, le=200, description="Passages a search gives to the model.")

@@ -18,13 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from osler.errors import ModelError
-from osler.kb.encoders.base import (
-    Kind,
-    WordPieces,
-    build_graph,
-    encode_texts,
-    open_session,
-)
+from osler.kb.encoders.base import Kind, WordPieces, build_graph, encode_texts, open_session
 from osler.kb.encoders.minilm import DIMENSION, read_safetensors
 from osler.llm.core.cache import derive_file
 from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, locate_weights
