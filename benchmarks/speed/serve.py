@@ -1,16 +1,18 @@
 """What the server takes under load: loopback, a model that takes no time, a real search.
 
-    python benchmarks/speed/serve.py [--chunks N] [--seconds S] [--soak S]
+    python benchmarks/speed/serve.py [--chunks N] [--seconds S] [--soak S] [--uploads KIB]
 
 The server is a process of its own over a knowledge base of `--chunks` passages (words and hashed
 vectors, so that no encoder is in the figures); the client shares the machine. Rows: the first event
 of 50 streams opened at once on a server as it is set by default (`run.queued`, where the run waits
 for a place), three times; searches at 16 in flight; 200 runs worked on at once, each event stream
 checked for its numbers; ten times too many runs, then how long until one is taken again; with
-`--soak`, searches and runs for so long, and what the memory grew.
+`--soak`, searches and runs for so long, and what the memory grew. With `--uploads`, that alone: the
+same searches without and then while one key sends files of so many KiB of short headings, eight at
+once, and the server encodes them, with probes of `/readyz` beside both.
 
 Wanted: first event p95 <= 200 ms; nothing lost; >= 100 searches/s; 429 and 503 only, recovery
-within 10 s; growth <= 5 %.
+within 10 s; growth <= 5 %; p95 of a search beside uploads <= twice that without, every probe 200.
 """
 
 from __future__ import annotations
@@ -189,6 +191,53 @@ async def streamed(client: httpx2.AsyncClient, pid: int, count: int) -> None:
     )
 
 
+def headings(kib: int, number: int) -> bytes:
+    parts = (f"# Heading {part} of {number}\n\nText.\n\n".encode() for part in range(50 * kib))
+    return b"".join(parts)[: kib * 1024]
+
+
+async def send_files(client: httpx2.AsyncClient, kib: int, ended: asyncio.Event) -> Counter[int]:
+    """Statuses of what one key sends, eight files at once, until the end."""
+    files, codes = [headings(kib, number) for number in range(8)], Counter[int]()
+
+    async def one(number: int) -> None:
+        while not ended.is_set():
+            sent = {"file": (f"file-{number}-{codes.total() % 8}.md", files[number])}
+            reply = await client.post("/api/v1/uploads/ward", files=sent)
+            codes[reply.status_code] += 1
+            await asyncio.sleep(0.5 if reply.status_code == 429 else 0)
+
+    await asyncio.gather(*(one(number) for number in range(8)))
+    return codes
+
+
+async def probed(client: httpx2.AsyncClient, seconds: float) -> tuple[float, float]:
+    """Milliseconds: p95 of searches, and the longest probe of `/readyz` meanwhile."""
+    searches = asyncio.create_task(searching(client, seconds, 16))
+    longest = 0.0
+    while not searches.done():
+        began = time.perf_counter()
+        assert (await client.get("/readyz")).status_code == 200
+        longest = max(longest, 1000 * (time.perf_counter() - began))
+        await asyncio.sleep(0.1)
+    return at(await searches, 0.95), longest
+
+
+async def uploading(chunks: int, seconds: float, kib: int) -> None:
+    async with child(chunks, uploads=["ward"], upload_documents=5_000) as (client, _):
+        await searching(client, 1, 16)
+        alone, calm = await probed(client, seconds)
+        ended = asyncio.Event()
+        sending = asyncio.create_task(send_files(client, kib, ended))
+        beside, busy = await probed(client, seconds)
+        ended.set()
+        print(
+            f"searches, 16 in flight: p95 {alone:.0f} ms; beside uploads of {kib:,} KiB"
+            f" {beside:.0f} ms, {beside / alone:.2f} times as long; longest /readyz {calm:.0f} ms"
+            f" and {busy:.0f} ms; uploads by status {dict(await sending)}"
+        )
+
+
 async def main(chunks: int, seconds: float, soaking: float) -> None:
     async with child(chunks) as (client, pid):
         await streams(client, 8)
@@ -220,10 +269,13 @@ if __name__ == "__main__":
     parser.add_argument("--chunks", type=int, default=2_000)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--soak", type=float, default=0.0)
+    parser.add_argument("--uploads", type=int, default=0)
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--limits", type=json.loads, help=argparse.SUPPRESS)
     said = parser.parse_args()
     if said.home is not None:
         serve(said.home, said.chunks, said.limits)
+    elif said.uploads:
+        asyncio.run(uploading(said.chunks, said.seconds, said.uploads))
     else:
         asyncio.run(main(said.chunks, said.seconds, said.soak))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -154,6 +155,18 @@ def loaded_shelf(settings: Settings, model: FixedModel) -> ResourceCache:
     return ResourceCache(settings, encoder=HashingEncoder(), ready=_SameModel(model))
 
 
+def bring_encoder(folder: Path) -> dict[str, str]:
+    """Brings the hashing encoder as a package does, for the processes that a server starts;
+    returns what names it in `embedder`."""
+    made = folder / "hashing-0.dist-info"
+    made.mkdir(exist_ok=True)
+    (made / "METADATA").write_text("Metadata-Version: 2.1\nName: hashing\nVersion: 0\n")
+    place = f"{HashingEncoder.__module__}:{HashingEncoder.__name__}"
+    (made / "entry_points.txt").write_text(f"[osler.encoders]\nhashing = {place}\n")
+    sys.path.append(str(folder))
+    return {"kind": "plugin", "name": "hashing"}
+
+
 def no_page(log: Path) -> str:
     return f"<!doctype html><title>{log.parent.name}</title>"
 
@@ -168,6 +181,8 @@ def serve_osler(
     **sections: Any,
 ) -> Iterator[ServedOsler]:
     """The server, ready to answer; it is stopped at the end."""
+    if "uploads" in sections.get("serve", {}):
+        sections = {"embedder": bring_encoder(home), **sections}
     settings = serving_settings(home, **sections)
     if not (home / "kb").exists():
         fill(home)

@@ -160,6 +160,24 @@ def test_server_that_cannot_write_its_record_answers_nothing(
         assert client.get(f"/api/v1/runs/{run}").status_code == 200
 
 
+def test_server_is_not_ready_while_its_record_takes_no_entry(tmp_path: Path) -> None:
+    with (
+        serve_osler(tmp_path, audit=REQUIRED) as place,
+        httpx2.Client(base_url=place.url, timeout=20) as client,
+    ):
+        assert client.get("/readyz").status_code == 200
+        client.post("/api/v1/search", json={"query": "adrenaline"})
+        entries = tmp_path / "audit" / "entries.jsonl"
+        whole = entries.read_bytes()
+        entries.write_bytes(whole[:-9])
+        assert client.post("/api/v1/search", json={"query": "adrenaline"}).status_code == 503
+        ready = client.get("/readyz")
+        assert (ready.status_code, ready.json()["code"]) == (503, "storage_failed")
+        assert "holds 0 entries, and 1 were signed" in ready.json()["detail"]
+        entries.write_bytes(whole)
+        assert client.get("/readyz").status_code == 200
+
+
 def test_server_that_only_warns_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -30,7 +30,7 @@ from osler_lab.testing.scripted import HashingEncoder
 from osler_serve.app import build_state
 from osler_serve.ledger import Ledger, LedgerEntry
 from osler_serve.ops.backup import MANIFEST, check_backup, make_backup, restore_backup
-from osler_serve.ops.uploads import store_upload
+from osler_serve.ops.uploads import incoming_file, store_upload
 
 
 @pytest.fixture
@@ -47,7 +47,8 @@ def home(tmp_path: Path) -> Path:
     thread = ThreadStore(made).create_thread("ward")
     ThreadStore(made).add_turn(thread, run.name, "Is iron given?", Standalone("Is iron given?"))
     FeedbackStore(made).add_all([Feedback("run", run.name, "unsafe", note="dose")])
-    store_upload(serving_settings(made), "own", "ward.md", b"# Ward\n\nIron is given at noon.\n")
+    with incoming_file(serving_settings(made), b"# Ward\n\nIron is given at noon.\n") as sent:
+        store_upload(serving_settings(made), "own", "ward.md", sent)
     with KnowledgeBase.open(made / "kb") as kb:
         kb.build(HashingEncoder())
     (made / "eval" / "first").mkdir(parents=True)

@@ -26,7 +26,7 @@ from osler.settings import Settings
 from osler.types import Question
 from osler_lab.testing.scripted import HashingEncoder
 from osler_serve.ops.forget import expire_runs, forget
-from osler_serve.ops.uploads import store_upload
+from osler_serve.ops.uploads import incoming_file, store_upload
 
 MARK = "zyxomarker 肾上腺"
 TEXT = f"# Note\n\nAdrenaline is given first to this patient, says {MARK} today.\n"
@@ -180,9 +180,12 @@ def test_disk_that_fails_is_an_error_in_words_and_the_next_run_goes_on(
 
 
 def test_file_that_was_sent_goes_with_its_document(settings: Settings) -> None:
-    sent = store_upload(settings, "own", "note.md", TEXT.encode())
-    store_upload(settings, "own", "other.md", b"# Other\n\nOxygen is given.\n")
-    assert sent.documents == 1
+    texts = {"note.md": TEXT, "other.md": "# Other\n\nOxygen is given.\n"}
+    for name, text in texts.items():
+        with incoming_file(settings, text.encode()) as sent:
+            done = store_upload(settings, "own", name, sent)
+        # The first is in the knowledge base under another name, and is kept all the same.
+        assert done.documents + sum(done.drops.values()) == 1
     report = forget(settings, MARK)
     folder = settings.home / "uploads" / "own"
     assert [path.name for path in folder.iterdir()] == ["other.md"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, ClassVar
 
 import httpx2
 import pypdf
@@ -14,23 +17,28 @@ from docx import Document as WordDocument
 from reportlab.pdfgen.canvas import Canvas
 from served import ServedOsler, serve_osler
 
-from osler_serve.keys import new_key
+from osler.kb.base import KnowledgeBase
+from osler.settings import Settings
+from osler_serve.keys import Caller, new_key
 from osler_serve.ledger import Ledger
 from osler_serve.scopes import KeyScope
+from osler_serve.upload_queue import UploadQueue
 
 WARD = "/api/v1/uploads/ward"
+SERVE = {"uploads": ["ward"], "upload_mib": 1, "upload_documents": 4, "caller_uploads": 2}
+PATIENCE = 120  # files are read by processes that stand back on a busy machine
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedOsler]:
     home = tmp_path_factory.mktemp("served")
-    with serve_osler(home, serve={"uploads": ["ward"], "upload_mib": 1}) as running:
+    with serve_osler(home, serve=SERVE) as running:
         yield running
 
 
 @pytest.fixture
 def http(place: ServedOsler) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=place.url, timeout=20) as client:
+    with httpx2.Client(base_url=place.url, timeout=PATIENCE) as client:
         yield client
 
 
@@ -145,7 +153,7 @@ def test_what_cannot_be_read_is_refused_in_words_and_nothing_of_it_is_stored(
     left = [path for path in (place.site.settings.home / "uploads").rglob("*") if path.is_file()]
     assert left == []
     assert not list((place.site.settings.home / "uploads").glob(".incoming*"))
-    assert http.get(WARD).json() == {"uploads": []}
+    assert http.get(WARD).json()["uploads"] == []
 
 
 def test_a_file_over_the_bound_is_refused_before_it_is_read(
@@ -157,6 +165,102 @@ def test_a_file_over_the_bound_is_refused_before_it_is_read(
         head = f"POST {WARD} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {2 * 2**30}\r\n\r\n"
         claims.sendall(head.encode())
         assert claims.recv(100).startswith(b"HTTP/1.1 413"), "before a byte of it has come"
+
+
+def sections(count: int, word: str) -> bytes:
+    return "".join(f"# Part {n}\n\nThe {word} of part {n}.\n\n" for n in range(count)).encode()
+
+
+def wait_for_vectors(http: httpx2.Client) -> dict[str, Any]:
+    """Health once nothing waits to be encoded; the server must be ready all the while."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        ready = http.get("/readyz")
+        assert ready.status_code == 200, ready.text
+        health: dict[str, Any] = ready.json()
+        assert health["status"] == ("degraded" if health["degraded"] else "ready")
+        if not health["vectors_behind"] or time.monotonic() > until:
+            return health
+
+
+def test_the_server_encodes_what_is_sent_and_is_ready_all_the_while(
+    place: ServedOsler, http: httpx2.Client
+) -> None:
+    wait_for_vectors(http)
+    assert send(http, "long.md", sections(150, "axolotl")).json()["passages"] == 150
+    behind = http.get("/readyz").json()
+    assert behind["vectors_behind"] > 0
+    assert "found by words alone" in behind["degraded"][0]
+    assert found(http, "axolotl")
+    assert wait_for_vectors(http) == {"status": "ready", "degraded": [], "vectors_behind": 0}
+    assert http.get(WARD).json()["behind"] == 0
+    with KnowledgeBase.open(place.site.settings.kb.path) as kb:
+        numbers = [hit for hit, _ in kb.rank_by_words(["axolotl"], k=400)]
+        assert len(kb.get_vectors(numbers)) == 150
+    http.delete(f"{WARD}/long.md")
+
+
+def test_a_file_that_costs_too_much_leaves_what_was_there(
+    place: ServedOsler, http: httpx2.Client
+) -> None:
+    send(http, "plan.md", sections(3, "quoll"))
+    refused = send(http, "plan.md", sections(250, "kakapo"))
+    assert (refused.status_code, refused.json()["code"]) == (422, "bad_upload")
+    assert "over 4 documents or 200 sections" in refused.json()["detail"]
+    assert found(http, "quoll")
+    assert not any("kakapo" in text for text in found(http, "kakapo"))
+    kept = place.site.settings.home / "uploads" / "ward" / "plan.md"
+    assert b"quoll" in kept.read_bytes()
+    assert wait_for_vectors(http)["status"] == "ready"
+    http.delete(f"{WARD}/plan.md")
+
+
+def test_a_key_with_its_share_of_uploads_waits_and_others_do_not(
+    place: ServedOsler, http: httpx2.Client
+) -> None:
+    queue, (here, other) = place.site.uploads, (Caller(one, "lab", 1, 1) for one in ("local", "x"))
+    with queue.hold_place(here), queue.hold_place(here):
+        refused = send(http, "a.exe", b"Some words. More words.")
+        with queue.hold_place(other):
+            pass
+    assert (refused.status_code, refused.json()["code"]) == (429, "too_many_uploads")
+    assert int(refused.headers["Retry-After"]) >= 1
+    assert send(http, "a.exe", b"Some words. More words.").status_code == 422
+
+
+def test_an_upload_whose_process_died_is_refused_and_the_next_is_taken(
+    place: ServedOsler, http: httpx2.Client
+) -> None:
+    assert send(http, "a.exe", b"").status_code == 422
+    process = place.site.uploads._process
+    assert process is not None
+    process.kill()
+    assert send(http, "a.exe", b"").status_code in (422, 503)
+    assert send(http, "c.txt", b"Quagga drops. More words.").status_code == 201
+    assert found(http, "quagga")
+    http.delete(f"{WARD}/c.txt")
+
+
+def test_keys_take_turns() -> None:
+    class Recorded(UploadQueue):
+        asked: ClassVar[list[str]] = []
+
+        async def _ask_process(self, *asked: str) -> Any:
+            self.asked.append(asked[0])
+            return 0
+
+    async def ask_all() -> None:
+        queue = Recorded(Settings())
+        busy, calm = (Caller(name, "lab", 1, 1) for name in ("busy", "calm"))
+        wanted = [queue.ask(busy, f"busy {n}") for n in range(3)]
+        asking = asyncio.gather(*wanted, queue.ask(calm, "calm"))
+        await asyncio.sleep(0)  # all of them stand in the queue
+        life = asyncio.create_task(queue.work())
+        await asking
+        life.cancel()
+
+    asyncio.run(ask_all())
+    assert Recorded.asked[:4] == ["busy 0", "calm", "busy 1", "busy 2"]
 
 
 def test_a_source_that_takes_no_files_refuses_them(http: httpx2.Client) -> None:
@@ -180,6 +284,6 @@ def test_a_key_sends_files_only_where_it_may_find_them(tmp_path: Path) -> None:
         codes = {}
         for name, key in keys.items():
             headers = {"Authorization": f"Bearer {key}"}
-            with httpx2.Client(base_url=place.url, headers=headers, timeout=20) as client:
+            with httpx2.Client(base_url=place.url, headers=headers, timeout=PATIENCE) as client:
                 codes[name] = send(client, "a.txt", b"Some words. More words.").status_code
     assert codes == {"other": 403, "own": 201, "reader": 403}

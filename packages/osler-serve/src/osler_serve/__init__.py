@@ -4,6 +4,7 @@
 |---|---|
 | `app`, `transport`, `middleware` | the application, bounded uvicorn, checks of each request |
 | `state` | what all endpoints share: settings, caches, ledger, run manager |
+| `upload_queue`, `ops.upload_worker` | what is sent: whose turn it is, who reads it |
 | `api`, `threads`, `uploads`, `feedback`, `exports`, `evaluations`, `page` | endpoints |
 | `chat` | OpenAI's interface |
 | `tools`, `reading_tools`, `formula_tools`, `scoped_mcp`, `mcp_tasks` | MCP |

@@ -7,10 +7,10 @@ import gc
 import json
 import logging
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.responses import Response
@@ -18,7 +18,7 @@ from starlette.middleware import Middleware
 
 from osler import reports
 from osler.answer.export import usable_formats
-from osler.audit.entries import open_audit
+from osler.audit.entries import check_audit, open_audit
 from osler.build.composers import may_write
 from osler.build.danger import load_rules
 from osler.build.models import PACKAGED
@@ -58,7 +58,15 @@ from osler_serve.ops.forget import expire_runs, oldest_kept
 from osler_serve.problems import RefusedRequest, refusal_for
 from osler_serve.reading_tools import calling_caller
 from osler_serve.run_manager import RunManager
-from osler_serve.state import Page, ServerState, check_scope, current_caller, current_state
+from osler_serve.state import (
+    Page,
+    ServerState,
+    check_scope,
+    count_behind,
+    current_caller,
+    current_state,
+)
+from osler_serve.upload_queue import UploadQueue
 
 At = Annotated[ServerState, Depends(current_state)]
 Who = Annotated[Caller, Depends(current_caller)]
@@ -91,20 +99,23 @@ async def live() -> knowledge.Health:
 
 @root.get("/readyz")
 async def ready(site: At) -> knowledge.Health:
-    """Questions can be taken: the knowledge base is open and built, runs can be written, and it
-    is not stopping."""
+    """Questions can be answered: the knowledge base is open and holds passages, runs and the audit
+    log can be written, and it is not stopping. What is worse than it should be is named."""
     if site.desk.draining:
         raise RefusedRequest(503, "stopping", "the server is about to stop", retry_after=10.0)
     try:
-        held = await site.shelf.open_knowledge()
-        await asyncio.to_thread(held.kb.require_built, held.encoder.identity)
+        behind = await count_behind(site)
         await asyncio.to_thread(site.desk.check_writable)
+        await asyncio.to_thread(check_audit, site.settings)
     except OslerError as error:
         cause = refusal_for(error)
         raise RefusedRequest(
             503, cause.code, error.message, fix=error.fix, retry_after=10.0
         ) from error
-    return knowledge.Health(status="ready")
+    worse = [f"{behind:,} passages are found by words alone until they are encoded"] * (behind > 0)
+    worse += [f"uploads are not encoded: {site.uploads.problem}"] * bool(site.uploads.problem)
+    status: Literal["ready", "degraded"] = "degraded" if worse else "ready"
+    return knowledge.Health(status=status, degraded=worse, vectors_behind=behind)
 
 
 @root.get(
@@ -211,7 +222,15 @@ def build_state(
     limits = settings.serve
     turnstile = SearchLimiter(limits.searches, limits.searches_waiting)
     return ServerState(
-        settings, shelf, ledger, desk, Authenticator(ledger, limits), turnstile, metrics, page
+        settings=settings,
+        shelf=shelf,
+        ledger=ledger,
+        desk=desk,
+        gate=Authenticator(ledger, limits),
+        searches=turnstile,
+        metrics=metrics,
+        uploads=UploadQueue(settings),
+        page=page,
     )
 
 
@@ -234,6 +253,7 @@ def create_app(site: ServerState) -> FastAPI:
             if left := stack.enter_context(site.ledger.hold_open(site.desk.is_kept)):
                 _LOG.warning("%d runs were not finished when the server stopped", left)
             await _warm_up(site)
+            stack.push_async_callback(_end_task, asyncio.create_task(site.uploads.work()))
             # What is loaded stays: looking through it for garbage stops all requests for 0.1 s.
             gc.collect()
             gc.freeze()
@@ -247,6 +267,7 @@ def create_app(site: ServerState) -> FastAPI:
         metrics=site.metrics,
         pace=site.desk.pace,
         audit=AuditedRequests(site.settings, is_unrecorded),
+        uploads=site.uploads,
     )
     app = FastAPI(
         title="Osler",
@@ -287,6 +308,12 @@ _ROUTERS = (
     launch_page.pages,
     launch_page.router,
 )
+
+
+async def _end_task(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
 
 
 async def _warm_up(site: ServerState) -> None:

@@ -11,6 +11,7 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -23,6 +24,7 @@ from osler_serve.audited_requests import AuditedRequests
 from osler_serve.keys import Authenticator
 from osler_serve.metrics import ServerMetrics
 from osler_serve.problems import RefusedRequest, refusal_for, refusal_response
+from osler_serve.upload_queue import UploadQueue
 
 # Probes bear no key and are not counted against a caller.
 OPEN_TO_ALL = frozenset({"/healthz", "/readyz"})
@@ -50,6 +52,7 @@ _HEADER_LINES = 100
 _FORM_BYTES = 4_096
 # A file may take so many times longer to arrive than another request.
 _UPLOAD_PATIENCE = 12
+_UPLOADS = "/api/v1/uploads/"
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*)(?::\d{1,5})?")
 
 
@@ -62,11 +65,13 @@ class AuthMiddleware:
         metrics: ServerMetrics,
         pace: Admission,
         audit: AuditedRequests,
+        uploads: UploadQueue,
     ) -> None:
         self._app = app
         self._gate = gate
         self._pace = pace
         self._audit = audit
+        self._uploads = uploads
         self._limits = limits
         self._metrics = metrics
         self._names = {*limits.hosts, limits.host.strip("[]"), "localhost", "127.0.0.1", "::1"}
@@ -80,7 +85,9 @@ class AuthMiddleware:
         recorded = self._audit.watch(scope, sender)
         began = time.perf_counter()
         try:
-            await self._app(scope, await self._check_request(scope, receive), recorded)
+            with ExitStack() as held:
+                checked = await self._check_request(scope, receive, held)
+                await self._app(scope, checked, recorded)
         except OslerError as error:
             if sender.status:  # half a reply is out: all that is left is to break it off
                 raise
@@ -94,8 +101,9 @@ class AuthMiddleware:
             # Nothing was sent and nothing failed: the client has gone.
             self._metrics.count_request(route, sender.status or 499, time.perf_counter() - began)
 
-    async def _check_request(self, scope: Scope, receive: Receive) -> Receive:
-        """The request's body behind a new `receive`, once all is in order."""
+    async def _check_request(self, scope: Scope, receive: Receive, held: ExitStack) -> Receive:
+        """The request's body behind a new `receive`, once all is in order; `held` gets what the
+        request occupies until its end."""
         headers = _read_headers(scope)
         self._check_host(headers)
         if is_open_to_all(scope):
@@ -114,6 +122,8 @@ class AuthMiddleware:
         scope["osler.caller"] = caller
         if scope["method"] in ("GET", "HEAD", "OPTIONS"):
             return receive
+        if scope["path"].startswith(_UPLOADS):
+            held.enter_context(self._uploads.hold_place(caller))
         return await self._read_body(scope, headers, receive)
 
     def _check_host(self, headers: Mapping[str, str]) -> None:
@@ -134,7 +144,7 @@ class AuthMiddleware:
     async def _read_body(
         self, scope: Scope, headers: Mapping[str, str], receive: Receive
     ) -> Receive:
-        is_upload = scope["path"].startswith("/api/v1/uploads/")
+        is_upload = scope["path"].startswith(_UPLOADS)
         patience = self._limits.client_seconds * (_UPLOAD_PATIENCE if is_upload else 1)
         limit = self._limits.body_kib * 1024
         if is_upload:
@@ -155,8 +165,10 @@ class AuthMiddleware:
             problem = f"the request took over {patience:g} s to arrive"
             raise RefusedRequest(408, "too_slow", problem) from None
         # What is on record of a file is its hash.
-        sent = f"sha256:{hashlib.sha256(body).hexdigest()}".encode() if is_upload else bytes(body)
-        scope["osler.body"] = sent
+        scope["osler.body"] = bytes(body)
+        if is_upload:
+            digest = await asyncio.to_thread(hashlib.sha256, body)
+            scope["osler.body"] = f"sha256:{digest.hexdigest()}".encode()
         return _BodyReplay(bytes(body), receive)
 
 

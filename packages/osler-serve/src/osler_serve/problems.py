@@ -88,7 +88,7 @@ def refusal_for(error: OslerError) -> RefusedRequest:
             status, code = 422, "bad_choice"
         case _:
             return RefusedRequest(
-                503, _error_code(error), error.message, fix=error.fix, retry_after=5.0
+                503, error_code(type(error).__name__), error.message, fix=error.fix, retry_after=5.0
             )
     return RefusedRequest(status, code, error.message, fix=error.fix)
 
@@ -234,6 +234,6 @@ def _invalid_field(error: RequestValidationError) -> RefusedRequest:
     return BadParameter(422, code, message, where)
 
 
-def _error_code(error: OslerError) -> str:
-    name = type(error).__name__
+def error_code(name: str) -> str:
+    """The code of a class of errors: "storage_failed" of `StorageFailed`."""
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")

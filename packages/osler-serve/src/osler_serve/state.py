@@ -19,6 +19,7 @@ from osler_serve.ledger import Ledger
 from osler_serve.metrics import ServerMetrics
 from osler_serve.run_manager import RunManager
 from osler_serve.scopes import ROUTE_VERBS
+from osler_serve.upload_queue import UploadQueue
 
 if TYPE_CHECKING:
     from osler_lab.evaluate.report import EvaluationReport
@@ -70,8 +71,15 @@ class ServerState:
     gate: Authenticator
     searches: SearchLimiter
     metrics: ServerMetrics
+    uploads: UploadQueue
     page: Page
     reports: ReportCache = field(default_factory=ReportCache)
+
+
+async def count_behind(site: ServerState) -> int:
+    """The passages that wait for their vector. Raises `OslerError` where none can be searched."""
+    held = await site.shelf.open_knowledge()
+    return await asyncio.to_thread(held.kb.count_unindexed, held.encoder.identity)
 
 
 def current_state(request: Request) -> ServerState:

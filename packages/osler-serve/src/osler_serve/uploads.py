@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Path, UploadFile
 
+from osler.errors import OslerError
 from osler.reports import knowledge
 from osler_serve import schemas
 from osler_serve.api import At, Who
 from osler_serve.keys import Caller
-from osler_serve.ops.uploads import (
-    ENDINGS,
-    BadUpload,
-    ReadUpload,
-    delete_upload,
-    list_uploads,
-    reread_upload,
-    store_upload,
-)
+from osler_serve.ops.uploads import ENDINGS, incoming_file, list_uploads
 from osler_serve.problems import RefusedRequest
-from osler_serve.state import ServerState
+from osler_serve.state import ServerState, count_behind
 
 router = APIRouter(prefix="/api/v1/uploads", tags=["uploads"], responses=schemas.PROBLEMS)
 Source = Annotated[
@@ -46,7 +38,12 @@ async def send_document(
     """Send a PDF, Word, XML, HTML or text file; one of the same name is replaced."""
     _require_open(site, caller, source)
     data, name = await file.read(), file.filename or ""
-    return await _report(lambda: store_upload(site.settings, source, name, data), name)
+    place = incoming_file(site.settings, data)
+    sent = await asyncio.to_thread(place.__enter__)
+    try:
+        return await _report(site, caller, "store", source, name, str(sent))
+    finally:
+        await asyncio.to_thread(place.__exit__, None, None, None)
 
 
 @router.get("/{source}")
@@ -54,14 +51,19 @@ async def list_documents(source: Source, site: At, caller: Who) -> knowledge.Upl
     """The files that were sent into the source."""
     _require_open(site, caller, source)
     found = await asyncio.to_thread(list_uploads, site.settings, source)
-    return knowledge.UploadList(uploads=[knowledge.UploadView.from_value(one) for one in found])
+    uploads = [knowledge.UploadView.from_value(one) for one in found]
+    try:
+        behind = await count_behind(site)
+    except OslerError:  # there is no knowledge base yet, or nothing in it
+        behind = 0
+    return knowledge.UploadList(uploads=uploads, behind=behind)
 
 
 @router.delete("/{source}/{name}", status_code=204)
 async def delete_document(source: Source, name: FileName, site: At, caller: Who) -> None:
     """Delete a file and what was read from it."""
     _require_open(site, caller, source)
-    if not await asyncio.to_thread(delete_upload, site.settings, source, name):
+    if not await site.uploads.ask(caller, "delete", source, name):
         raise RefusedRequest(404, "unknown_upload", f"there is no file {name!r}")
 
 
@@ -71,18 +73,16 @@ async def reread_document(
 ) -> knowledge.UploadReport:
     """Read a file again, as this version of Osler does."""
     _require_open(site, caller, source)
-    return await _report(lambda: reread_upload(site.settings, source, name), name)
+    return await _report(site, caller, "reread", source, name)
 
 
-async def _report(read: Callable[[], ReadUpload | None], name: str) -> knowledge.UploadReport:
+async def _report(
+    site: ServerState, caller: Caller, verb: str, source: str, name: str, *more: str
+) -> knowledge.UploadReport:
     """Raises `RefusedRequest`: 422 for a file that cannot be read, 404 for none."""
-    try:
-        done = await asyncio.to_thread(read)
-    except BadUpload as error:
-        raise RefusedRequest(422, "bad_upload", error.message, fix=error.fix) from error
-    if done is None:
+    if (done := await site.uploads.ask(caller, verb, source, name, *more)) is None:
         raise RefusedRequest(404, "unknown_upload", f"there is no file {name!r}")
-    return knowledge.UploadReport.from_value(done)
+    return knowledge.UploadReport.model_validate(done)
 
 
 def _is_open(site: ServerState, caller: Caller, source: str) -> bool:

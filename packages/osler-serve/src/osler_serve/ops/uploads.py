@@ -9,23 +9,26 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from osler.build.knowledge import open_or_create
-from osler.errors import MalformedSource, OslerError
+from osler.errors import KnowledgeBaseError, OslerError
+from osler.kb.ingest.file_table import count_documents
+from osler.kb.ingest.reader_process import FileTooCostly, ReadLimits
 from osler.settings import Settings
 from osler.sources.formats.registry import sniff_file
-from osler.sources.records import Document, Drop, Parser, Record
 from osler.text import make_slug
 
 FOLDER = "uploads"
 ENDINGS = (".pdf", ".docx", ".xml", ".nxml", ".txt", ".md", ".html", ".htm")
 _PROGRAMS = (b"MZ", b"\x7fELF", b"#!", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 _HEAD = 4096
+_TWIN = "the same file under another name"
+_FIXES = {"encrypted": "save it without a password"}
 
 
 class BadUpload(OslerError):
@@ -54,30 +57,40 @@ class ReadUpload:
     """What of it became no document, by reason."""
 
 
-def store_upload(settings: Settings, source: str, name: str, data: bytes) -> ReadUpload:
-    """Keeps the file and reads it into the source; one of the same name is replaced. Blocks.
+@contextmanager
+def incoming_file(settings: Settings, data: bytes) -> Iterator[Path]:
+    """Yields a file with what was sent, which is gone after the block. Blocks."""
+    folder = settings.home / FOLDER / f".incoming-{secrets.token_hex(6)}"
+    folder.mkdir(parents=True)
+    try:
+        (folder / "sent").write_bytes(data)
+        yield folder / "sent"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
-    Raises `BadUpload` for a file that is none of the known formats, or cannot be read.
+
+def store_upload(settings: Settings, source: str, name: str, sent: Path) -> ReadUpload:
+    """Keeps an incoming file and reads it into the source; one of the same name is replaced.
+
+    Blocks. Raises `BadUpload` for a file that is none of the known formats, cannot be read, or
+    takes more to read than it may: nothing of it stays.
     """
     name = _safe_name(name)
-    folder = _folder_of(settings, source)
-    incoming = settings.home / FOLDER / f".incoming-{secrets.token_hex(6)}"
-    incoming.mkdir(parents=True)
+    _require_document(name, sent)
+    kept, before = _folder_of(settings, source) / name, sent.with_name("before")
+    kept.parent.mkdir(exist_ok=True)
+    if kept.exists():
+        os.replace(kept, before)
+    os.replace(sent, kept)
     try:
-        path = incoming / name
-        path.write_bytes(data)
-        documents, drops = _check_file(path)
-        folder.mkdir(exist_ok=True)
-        before = (folder / name).read_bytes() if (folder / name).exists() else None
-        os.replace(path, folder / name)
-        try:
-            passages = _read_folder(settings, source, folder, name)
-        except BaseException:
-            _undo(folder / name, before)
-            raise
-    finally:
-        shutil.rmtree(incoming, ignore_errors=True)
-    return ReadUpload(_stored_upload(source, folder / name), documents, passages, drops)
+        return _read_upload(settings, source, kept)
+    except BaseException:
+        kept.unlink()
+        if before.exists():
+            os.replace(before, kept)
+        with suppress(KnowledgeBaseError):  # what went wrong is told, not what came of it
+            _forget_gone(settings, source)
+        raise
 
 
 def reread_upload(settings: Settings, source: str, name: str) -> ReadUpload | None:
@@ -97,9 +110,8 @@ def reread_upload(settings: Settings, source: str, name: str) -> ReadUpload | No
         if (aside / name).exists():
             os.replace(aside / name, folder / name)
         shutil.rmtree(aside, ignore_errors=True)
-    documents, drops = _check_file(folder / name)
-    passages = _read_folder(settings, source, folder, name)
-    return ReadUpload(_stored_upload(source, folder / name), documents, passages, drops)
+    _require_document(name, folder / name)
+    return _read_upload(settings, source, folder / name)
 
 
 def list_uploads(settings: Settings, source: str) -> list[StoredUpload]:
@@ -122,8 +134,9 @@ def delete_upload(settings: Settings, source: str, name: str) -> bool:
 
 def _forget_gone(settings: Settings, source: str) -> None:
     """Takes out what was read from files that are gone."""
+    into = settings.access.source_of_new(source)
     with open_or_create(settings) as kb:
-        kb.update(source=settings.access.source_of_new(source), prune=True)
+        kb.update(source=into, prune=True, limits=_read_limits(settings))
 
 
 def _stored_upload(source: str, path: Path) -> StoredUpload:
@@ -145,47 +158,39 @@ def _safe_name(given: str) -> str:
     return f"{make_slug(path.stem)}{path.suffix.lower()}"
 
 
-def _check_file(path: Path) -> tuple[int, dict[str, int]]:
-    """Reads it to its end: its documents, and what becomes none. Raises `BadUpload`."""
+def _require_document(name: str, path: Path) -> None:
+    """Raises `BadUpload` by the first bytes of the file."""
     with path.open("rb") as file:
         head = file.read(_HEAD)
     if head.startswith(_PROGRAMS):
-        raise BadUpload(f"{path.name} is a program", fix="send a document")
-    parser = sniff_file(path.name, head)
-    if parser is None:
-        raise BadUpload(f"{path.name} has an unknown format", fix="is it what its name says?")
-    documents, drops = 0, Counter[str]()
-    try:
-        for record in _parse(path, parser):
-            documents += isinstance(record, Document)
-            if isinstance(record, Drop):
-                drops[record.reason] += 1
-    except MalformedSource as error:
-        raise BadUpload(error.message, fix=error.fix) from error
-    if not documents:
+        raise BadUpload(f"{name} is a program", fix="send a document")
+    if sniff_file(name, head) is None:
+        raise BadUpload(f"{name} has an unknown format", fix="is it what its name says?")
+
+
+def _read_limits(settings: Settings) -> ReadLimits:
+    chosen = settings.serve
+    return ReadLimits(
+        chosen.upload_seconds, chosen.upload_memory_mib << 20, chosen.upload_documents
+    )
+
+
+def _read_upload(settings: Settings, source: str, path: Path) -> ReadUpload:
+    """Reads what is new in the folder. Raises `BadUpload` where this file brings nothing."""
+    into, limits = settings.access.source_of_new(source), _read_limits(settings)
+    with open_or_create(settings) as kb:
+        try:
+            done = kb.add([path.parent], source=into, chunk=settings.kb.chunk, limits=limits)
+        except FileTooCostly as error:
+            raise BadUpload(error.message, fix=error.fix) from error
+        with kb.readers.borrow() as db:
+            documents = count_documents(db, into, path)
+    shown = f"{path.parent.name}/{path.name}"
+    if failed := [one for one in done.failed if one.startswith(f"{shown}: ")]:
+        why = failed[0].replace(f"{shown}: ", "").removesuffix(": malformed file")
+        raise BadUpload(f"{path.name}: {why}", fix=_FIXES.get(why, "correct the file"))
+    drops = done.drops or ({} if done.files or documents else {_TWIN: 1})
+    if not documents and _TWIN not in drops:
         why = ", ".join(drops) or "no text"
         raise BadUpload(f"{path.name} holds no document: {why}", fix="send one with text")
-    return documents, dict(drops)
-
-
-def _parse(path: Path, parser: Parser) -> Iterator[Record]:
-    with path.open("rb") as stream:
-        yield from parser.parse(stream, path.name)
-
-
-def _read_folder(settings: Settings, source: str, folder: Path, name: str) -> int:
-    """New passages. Raises `BadUpload` where the file cannot be read after all."""
-    with open_or_create(settings) as kb:
-        into = settings.access.source_of_new(source)
-        done = kb.add([folder], source=into, chunk=settings.kb.chunk)
-        if failed := [one for one in done.failed if name in one]:
-            raise BadUpload(failed[0], fix="correct the file")
-        return done.passages
-
-
-def _undo(path: Path, before: bytes | None) -> None:
-    """Puts back what lay there before."""
-    if before is None:
-        path.unlink(missing_ok=True)
-    else:
-        path.write_bytes(before)
+    return ReadUpload(_stored_upload(source, path), documents, done.passages, drops)

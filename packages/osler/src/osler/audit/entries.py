@@ -97,6 +97,12 @@ def write_entry(settings: Settings, record: Mapping[str, Any]) -> None:
         _LOG.warning("an entry is missing: %s", error)
 
 
+def check_audit(settings: Settings) -> None:
+    """Raises `StorageFailed` where `write_entry` would. Blocks."""
+    if settings.audit.log == "require" and (log := open_audit(settings)) is not None:
+        log.check_writable()
+
+
 def content_of(settings: Settings, text: str) -> str:
     """The text, or its hash under a secret of the log's: short texts could be guessed otherwise."""
     if settings.audit.content == "text":

@@ -28,7 +28,7 @@ from osler.audit.checkpoints import (
 )
 from osler.audit.heads import HEAD, SLOT, Anchors, newest_signed, read_slots, write_slot
 from osler.errors import StorageFailed, translate_os_errors
-from osler.kb.store.durable import make_folders, sync_path, write_private
+from osler.kb.store.durable import make_folders, probe_folder, sync_path, write_private
 
 ENTRIES, LOCK, PUBLIC = "entries.jsonl", "lock", "public.key"
 _FIX = "run `osler audit --verify`; check free disk space and write permissions"
@@ -92,6 +92,13 @@ class AuditLog:
         """Raises `StorageFailed` for a log that is not gone on with."""
         with self._lock, _storage_errors(self.folder), self._hold_files() as (entries, head):
             self._load(entries, head, self._known())
+
+    def check_writable(self) -> None:
+        """Raises `StorageFailed` where the next entry would: nothing is appended."""
+        with self._lock, _storage_errors(self.folder), self._hold_files() as (entries, head):
+            if not self._is_current(entries, head):
+                self._load(entries, head, self._known())
+            probe_folder(self.folder)
 
     def accept(self) -> int:
         """Goes on from what is there, however short; the entry that says so has this number."""

@@ -247,6 +247,14 @@ class KnowledgeBase(KnowledgeBaseReader):
         built = self.build(encoder, progress=progress)
         return replace(built, encoded=built.encoded + encoded, seconds=monotonic() - began)
 
+    def encode_some(self, encoder: Encoder, most: int) -> int:
+        """Gives up to `most` passages their vector; returns how many still want one.
+
+        For a build in small steps, which `build` ends. Raises what that raises.
+        """
+        with self._open_for_writing(None) as db:
+            return index.encode_some(db, encoder, most)
+
     def correct(self, id: str, text: str, encoder: Encoder | None) -> Passage:
         """Gives one passage another text, which the next search finds: no build is needed.
 

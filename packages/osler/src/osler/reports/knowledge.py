@@ -168,13 +168,16 @@ class UploadPlaces(ResponseModel):
 
 class UploadList(ResponseModel):
     uploads: list[UploadView]
+    behind: int = 0
+    """Passages of the knowledge base that the server still encodes: until then they are found by
+    words alone."""
 
 
 class UploadReport(ResponseModel):
     upload: UploadView
     documents: int
     passages: int
-    """New ones; they are found by words at once, by meaning after `osler kb build`."""
+    """New ones; they are found by words at once, by meaning when `behind` of the list is 0."""
     drops: dict[str, int]
     """What of the file became no document, by reason."""
 
@@ -205,4 +208,8 @@ class Transparency(ResponseModel):
 
 
 class Health(ResponseModel):
-    status: Literal["ok", "ready"]
+    status: Literal["ok", "ready", "degraded"]
+    degraded: list[str] = []
+    """What does not work as it should while questions are answered, in words."""
+    vectors_behind: int = 0
+    """Passages that are found by words alone until they are encoded."""

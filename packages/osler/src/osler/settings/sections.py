@@ -243,6 +243,16 @@ class ServeSettings(SettingsSection):
     access.private too, if only keys with that source are to find it."""
     upload_mib: Whole = Field(default=32, ge=1, le=1_024)
     """Mebibytes of a file that is sent, at most (413)."""
+    upload_seconds: Whole = Field(default=30, ge=1, le=3_600)
+    """Seconds of a processor that reading one file may take (422); twice as many by the clock."""
+    upload_memory_mib: Whole = Field(default=1_024, ge=256, le=65_536)
+    """Mebibytes of memory that reading one file may take (422)."""
+    upload_documents: Whole = Field(default=1_000, ge=1, le=1_000_000)
+    """Documents of one file, at most, and 50 times as many sections (422)."""
+    caller_uploads: Whole = Field(default=4, ge=1, le=1_000)
+    """Uploads of one caller that may wait or be read at once (429). Callers take turns."""
+    uploads_waiting: Whole = Field(default=32, ge=1, le=10_000)
+    """Uploads of all callers that may wait or be read at once; more are rejected (503)."""
     client_seconds: Real = Field(default=10.0, gt=0, le=3_600)
     """How long a client may take to send a request, or leave a reply unread."""
     connections: Whole = Field(default=1_024, ge=1, le=100_000)

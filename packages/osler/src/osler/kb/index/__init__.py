@@ -183,6 +183,17 @@ def begin_build(db: sqlite3.Connection, encoder: Encoder | None, *, rebuild: boo
     leases.clear_leases(db)
 
 
+def encode_some(db: sqlite3.Connection, encoder: Encoder, most: int) -> int:
+    """Implements `KnowledgeBase.encode_some`, under the exclusive lock."""
+    if not is_of(db, encoder):
+        begin_build(db, encoder, rebuild=False)
+    if rows := next(leases.pending_batches(db, most), None):
+        vectors = leases.encode_batch(encoder, [passage for _, passage in rows])
+        with write_transaction(db):
+            leases.insert_vectors(db, rows, vectors)
+    return leases.count_pending(db)
+
+
 def is_of(db: sqlite3.Connection, encoder: Encoder) -> bool:
     """Returns whether the vectors that are being made are this encoder's."""
     return _stored_encoder(db) == _describe_encoder(encoder)

@@ -138,6 +138,13 @@ def on_disk(source: str, path: Path) -> tuple[str, str, str]:
 ON_DISK = "(path = ? OR (path > ? AND path < ?))"
 
 
+def count_documents(db: sqlite3.Connection, source: str, path: Path) -> int:
+    """Returns how many documents of the source are from the file at `path`."""
+    named = "SELECT count(*) FROM document WHERE file IN (SELECT id FROM file WHERE source = ?"
+    row = db.execute(f"{named} AND {ON_DISK})", (source, *on_disk(source, path)))
+    return int(row.fetchone()[0])
+
+
 def is_settled(db: sqlite3.Connection, root: IngestRoot, path: Path) -> bool:
     """Returns whether everything in the file was read to its end and its stamp still holds."""
     rows = db.execute(
