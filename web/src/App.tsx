@@ -11,6 +11,7 @@ import { RunPage } from "./pages/RunPage";
 import { Runs } from "./pages/Runs";
 import { Scoreboard } from "./pages/Scoreboard";
 import { ThreadPage } from "./pages/Threads";
+import { Drop } from "./parts/Drop";
 import { OpenRecord } from "./parts/OpenRecord";
 import { Sidebar } from "./parts/Sidebar";
 import { Wrong } from "./parts/Wrong";
@@ -90,6 +91,7 @@ export function App() {
           {locked ? <Key words={words} done={look} /> : <Here at={at} speak={speak} about={about} />}
         </main>
       </div>
+      {!locked && <Drop speak={speak} />}
       <footer className="small">
         <span>{about.version && `Osler ${about.version}`}</span>
         <span>{`${words.keys}: ${words.keysAre}`}</span>

@@ -3,6 +3,8 @@
 import { SOURCES } from "./sources";
 
 const en = {
+  dropHere: "Let go to add it to your documents.",
+  noUploads: "This server takes no documents from you.",
   newQuestion: "New question",
   pages: "Pages",
   findThreads: "Search your questions",
@@ -247,6 +249,8 @@ const en = {
 };
 
 const zh: typeof en = {
+  dropHere: "松开即加入您的文档。",
+  noUploads: "此服务器不接收您的文档。",
   newQuestion: "新问题",
   pages: "页面",
   findThreads: "搜索提问",

@@ -138,3 +138,27 @@ def test_no_answer_looks_otherwise_and_says_what_may_help(
         page.get_by_role("link", name="Search the texts").click()
         page.get_by_label("Words to search for").wait_for()
         assert "zorblaxine" in page.get_by_label("Words to search for").input_value()
+
+
+DROP = """name => {
+  const data = new DataTransfer();
+  data.items.add(new File(["The okapi is kept in room eight. It is well."], name));
+  for (const kind of ["dragover", "drop"])
+    window.dispatchEvent(new DragEvent(kind, { dataTransfer: data, cancelable: true }));
+}"""
+
+
+def test_a_file_is_dragged_onto_the_page_and_is_found(window: Window, home: Path) -> None:
+    with (
+        serve_osler(home, serve={"uploads": ["ward"]}) as place,
+        window(place, expected=["422"]) as page,
+    ):
+        page.wait_for_load_state("networkidle")
+        page.evaluate(DROP, "plan.txt")
+        expect_text(page.locator(".drop"), "plan.txt: Documents 1")
+        page.evaluate(DROP, "tool.exe")
+        expect_text(page.locator(".drop"), "a file of .exe is not accepted")
+        page.locator(".drop button").click()
+        expect_count(page.locator(".drop p"), 0)
+        page.evaluate("location.hash = '#/knowledge?q=okapi'")
+        page.locator(".hits li", has_text="room eight").wait_for()

@@ -128,7 +128,7 @@ export function Sure({ words, name, done }: { words: [string, string]; name: str
   );
 }
 
-function outcome(done: api.Sent, speak: Tongue): string {
+export function outcome(done: api.Sent, speak: Tongue): string {
   const { words } = speak;
   const dropped = Object.entries(done.drops).map(([reason, count]) => `${reason} ×${count}`);
   return [
