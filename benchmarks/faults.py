@@ -49,6 +49,7 @@ from osler.audit.log import read_head
 from osler.audit.log import read_lines as read_audit_lines
 from osler.errors import BadRun, OslerError
 from osler.kb.base import KnowledgeBase
+from osler.kb.search.base import BackendChoice
 from osler.kb.upkeep import release
 from osler.retrieve.hybrid import LexicalRetriever
 from osler.runs import answering
@@ -157,14 +158,14 @@ def rollback(folder: Path) -> None:
 
 def build_edge(folder: Path) -> None:
     """The embedded engine's index, and a search in it by a worker."""
-    with KnowledgeBase.open(folder / "kb", "edge") as kb:
+    with KnowledgeBase.open(folder / "kb", EDGE) as kb:
         kb.build(HashingEncoder(), batch=4)
     acknowledge(folder, "build")
     search_edge(folder)
 
 
 def search_edge(folder: Path) -> None:
-    with KnowledgeBase.open(folder / "kb", "edge") as kb:
+    with KnowledgeBase.open(folder / "kb", EDGE) as kb:
         found = asyncio.run(LexicalRetriever(kb).search("Text 1 on iron.", k=3))
         assert found, "the index finds nothing"
 
@@ -520,6 +521,7 @@ def end_of_training(folder: Path) -> Any:
     return sorted(set(lines)), (folder / "records" / DATA).read_text()
 
 
+EDGE = BackendChoice("edge")
 KILLED: dict[str, Verb] = {
     "eval": Verb(lambda _: None, partial(evaluate, samples=SAMPLES), check_log),
     "serve": Verb(fill_and_build, partial(serve, questions=50), check_ledger),

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from osler.kb.base import KnowledgeBase
 from osler.kb.search import edge
-from osler.kb.search.base import Kind
+from osler.kb.search.base import BackendChoice, Kind
 from osler_lab.testing.scripted import HashingEncoder
 
 
@@ -42,7 +42,7 @@ def main(passages: int, rounds: int) -> None:
         engines: tuple[Kind, ...] = ("sqlite", "edge") if edge.is_installed() else ("sqlite",)
         for engine in engines:
             kb_path = Path(folder) / engine
-            with KnowledgeBase.create(kb_path, engine) as kb:
+            with KnowledgeBase.create(kb_path, BackendChoice(engine)) as kb:
                 kb.add([path], source="book")
                 kb.build(encoder)
                 measure(kb, kb_path, engine, encoder, passages, rounds)
@@ -57,7 +57,7 @@ def measure(
     rounds: int,
 ) -> None:
     writes, by_words, by_vector = [], [], []
-    with KnowledgeBase.open(path, engine) as reader:
+    with KnowledgeBase.open(path, BackendChoice(engine)) as reader:
         for round in range(rounds):
             (held,) = encoder.encode(["warm"], kind="query")
             reader.by_vector(held, encoder=encoder.identity, k=1)

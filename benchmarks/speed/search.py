@@ -36,8 +36,7 @@ import numpy.typing as npt
 
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Kind, MiniLMEncoder
-from osler.kb.search.base import Kind as Engine
-from osler.kb.search.base import PassageFilter
+from osler.kb.search.base import BackendChoice, PassageFilter
 from osler.kb.store import access
 from osler.retrieve.hybrid import HybridRetriever
 from osler.types import Language
@@ -114,12 +113,13 @@ def _write(folder: Path, count: int, chosen: set[int], rng: np.random.Generator)
     (folder / "queries.json").write_text(json.dumps(queries))
 
 
-def build(folder: Path, count: int, engine: Engine, *, far: bool) -> None:
+def build(folder: Path, count: int, engine: str, *, far: bool) -> None:
     """Through `add` and `build`."""
     if not (folder / "vectors.npy").exists():
         _timed("generate", lambda: generate(folder, count, far=far))
+    choice = BackendChoice(engine)  # type: ignore[arg-type]
     if not (folder / "kb" / "kb.sqlite").exists():
-        with KnowledgeBase.create(folder / "kb", engine) as kb:
+        with KnowledgeBase.create(folder / "kb", choice) as kb:
             _timed("add", lambda: kb.add([folder / "passages.jsonl"], source="research"))
         with access.open_for_writing(folder / "kb") as db:
             db.execute(
@@ -128,7 +128,7 @@ def build(folder: Path, count: int, engine: Engine, *, far: bool) -> None:
                 " ELSE 'Randomized Controlled Trial' END"
             )
     (folder / "passages.jsonl").unlink(missing_ok=True)
-    with KnowledgeBase.open(folder / "kb", engine) as kb:
+    with KnowledgeBase.open(folder / "kb", choice) as kb:
         stages: dict[str, float] = {}
 
         def progress(what: str, done: int, total: int | None) -> None:
@@ -169,11 +169,11 @@ class _Given:
         return self._vectors[texts[0]].reshape(1, -1)
 
 
-def measure(folder: Path, engine: Engine) -> None:
+def measure(folder: Path, engine: str) -> None:
     queries = np.load(folder / "queries.npy")
     asked: list[str] = json.loads((folder / "queries.json").read_text())
     given = _Given(asked, queries)
-    with KnowledgeBase.open(folder / "kb", engine) as kb:
+    with KnowledgeBase.open(folder / "kb", BackendChoice(engine)) as kb:  # type: ignore[arg-type]
         plain = HybridRetriever(kb, given)
         began = time.perf_counter()
         asyncio.run(plain.search(asked[0], k=10))

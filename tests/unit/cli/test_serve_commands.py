@@ -62,7 +62,7 @@ def test_the_deploy_files_are_written_whole_and_never_over_others(osler: Any, fo
     assert osler("deploy", "d", "--force").exit_code == 0
     tree = tomllib.loads((folder / "d" / "osler.toml").read_text())
     settings = Settings.model_validate(tree)
-    assert settings.model.kind == "openai"
+    assert (settings.kb.engine, settings.model.kind) == ("qdrant", "openai")
     unit = (folder / "d" / "osler.service").read_text()
     assert "osler serve" in unit
     drain = int(unit.split("TimeoutStopSec=")[1].split()[0])

@@ -13,18 +13,27 @@ from typing import Any
 
 import pytest
 
-from osler.errors import KnowledgeBaseError, ModelError
+from osler.errors import BadConfig, KnowledgeBaseError, ModelError
 from osler.kb.base import KnowledgeBase
 from osler.kb.ingest import bulk
-from osler.kb.ingest.bulk import ProcessWorkerPool, WorkerPool
+from osler.kb.ingest.bulk import ProcessWorkerPool, RayWorkerPool, WorkerPool
 from osler.kb.store import access
 from osler.types import Passage
 from osler_lab.testing.scripted import HashingEncoder
 
-
-@pytest.fixture
-def runner() -> WorkerPool:
-    return ProcessWorkerPool(2)
+has_ray = importlib.util.find_spec("ray") is not None
+RUNNERS = [
+    pytest.param(ProcessWorkerPool(2), id="processes"),
+    pytest.param(
+        RayWorkerPool(1),
+        id="ray",
+        marks=[
+            pytest.mark.ray,
+            pytest.mark.skipif(not has_ray, reason="the extra ray is not installed"),
+            pytest.mark.filterwarnings("ignore"),  # Ray's own
+        ],
+    ),
+]
 
 
 DYING = '''
@@ -98,6 +107,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("runner", RUNNERS)
 def test_a_killed_worker_changes_nothing_in_the_result(
     runner: WorkerPool, plain: KnowledgeBase, files: Path, tmp_path: Path, dying: Any
 ) -> None:
@@ -207,9 +217,19 @@ def test_a_shard_that_kills_every_worker_is_one_clear_error(
         plain.build_on(ProcessWorkerPool(1), dying.Always, rebuild=True)
 
 
+@pytest.mark.parametrize("runner", RUNNERS)
 def test_what_a_stage_raises_arrives(runner: WorkerPool, plain: KnowledgeBase, dying: Any) -> None:
     with pytest.raises(ModelError, match="gave vectors not of length 1"):
         plain.build_on(runner, dying.Flat, rebuild=True)
+
+
+def test_without_its_package_ray_is_refused_with_the_command(
+    plain: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(BadConfig) as caught:
+        plain.build_on(RayWorkerPool(1), HashingEncoder, rebuild=True)
+    assert 'pip install "osler[ray]"' in caught.value.fix
 
 
 def test_a_shard_s_key_tells_its_passages_and_its_encoder(

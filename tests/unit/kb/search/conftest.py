@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from osler.kb.base import KnowledgeBase
+from osler.kb.search.base import BackendChoice
 from osler.kb.store import access
 from osler.kb.store.passages import set_meta
 from osler_lab.testing.scripted import HashingEncoder
@@ -57,7 +58,7 @@ def described(at: Path) -> Path:
     """A knowledge base of the texts with their columns, not built."""
     files = at / "files"
     files.mkdir()
-    with KnowledgeBase.create(at / "kb", "sqlite") as kb:
+    with KnowledgeBase.create(at / "kb", BackendChoice("sqlite")) as kb:
         for source, texts in TEXTS.items():
             add(kb, files, source, texts)
         for id, columns in COLUMNS.items():
@@ -90,7 +91,7 @@ def built_edge() -> Iterator[Path]:
     """Built for the embedded engine, to be copied."""
     pytest.importorskip("qdrant_edge", reason="the extra edge is not installed")
     with quick_folder() as made:
-        with KnowledgeBase.open(described(made), "edge") as kb:
+        with KnowledgeBase.open(described(made), BackendChoice("edge")) as kb:
             kb.build(HashingEncoder())
         yield made
 
@@ -99,5 +100,5 @@ def built_edge() -> Iterator[Path]:
 def edge(built_edge: Path, tmp_path: Path) -> Iterator[KnowledgeBase]:
     """Built, and searched by the embedded engine."""
     shutil.copytree(built_edge, tmp_path, dirs_exist_ok=True)
-    with KnowledgeBase.open(tmp_path / "kb", "edge") as kb:
+    with KnowledgeBase.open(tmp_path / "kb", BackendChoice("edge")) as kb:
         yield kb

@@ -25,6 +25,7 @@ from osler.errors import (
 from osler.kb.base import KnowledgeBase
 from osler.kb.search import backends, edge_build, generation
 from osler.kb.search import edge as edge_module
+from osler.kb.search.base import BackendChoice
 from osler.retrieve.hybrid import HybridRetriever, LexicalRetriever, retriever_over
 from osler_lab.testing.scripted import HashingEncoder
 
@@ -129,7 +130,8 @@ def test_workers_end_with_the_process_that_was_killed(edge: KnowledgeBase) -> No
         "import sys\n"
         "from pathlib import Path\n"
         "from osler.kb.base import KnowledgeBase\n"
-        "kb = KnowledgeBase.open(Path(sys.argv[1]), 'edge')\n"
+        "from osler.kb.search.base import BackendChoice\n"
+        "kb = KnowledgeBase.open(Path(sys.argv[1]), BackendChoice('edge'))\n"
         "kb.by_words(['iron'], k=1)\n"
         "print(Path('/proc/self/task').joinpath(str(__import__('os').getpid()), 'children')"
         ".read_text(), flush=True)\n"
@@ -158,7 +160,7 @@ async def test_processes_share_the_files_and_change_none(edge: KnowledgeBase) ->
     folder = edge.path / "edge" / current(edge).name
     before = prints(folder)
     found = await ids(edge)
-    with KnowledgeBase.open(edge.path, "edge") as second:
+    with KnowledgeBase.open(edge.path, BackendChoice("edge")) as second:
         assert await ids(second) == found
         assert len(workers()) == 2
         assert prints(folder) == before
@@ -235,7 +237,7 @@ async def test_readers_go_on_while_it_is_rebuilt(edge: KnowledgeBase, tmp_path: 
 
     thread = threading.Thread(target=read)
     thread.start()
-    with KnowledgeBase.open(edge.path, "edge") as writer:
+    with KnowledgeBase.open(edge.path, BackendChoice("edge")) as writer:
         for n in range(3):
             add(writer, tmp_path / "files", "wiki", {f"new{n}": f"Number {n} is new."})
             writer.build(HashingEncoder())
@@ -353,7 +355,7 @@ def test_without_its_package_the_engine_is_refused_with_the_command(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(edge_module, "is_installed", lambda: False)
-    with KnowledgeBase.open(folder, "edge") as kb:
+    with KnowledgeBase.open(folder, BackendChoice("edge")) as kb:
         with pytest.raises(BadConfig) as caught:
             kb.build(HashingEncoder())
         assert 'pip install "osler[edge]"' in caught.value.fix
@@ -387,7 +389,7 @@ async def test_auto_without_the_package_searches_the_file(
 
 
 async def test_before_the_first_build_there_is_nothing_to_search(folder: Path) -> None:
-    with KnowledgeBase.open(folder, "edge") as kb:
+    with KnowledgeBase.open(folder, BackendChoice("edge")) as kb:
         with pytest.raises(SourceUnavailable):
             await LexicalRetriever(kb).search("iron", k=1)
         with pytest.raises(KnowledgeBaseUnbuilt):

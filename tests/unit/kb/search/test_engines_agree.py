@@ -1,15 +1,21 @@
-"""Two engines behind one seam: what is found, what filters keep out, and what never is."""
+"""Three engines behind one seam: what is found, what filters keep out, and what never is.
+
+The server's client runs in memory here: the same code and the same requests as over HTTP.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import pytest
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.search.base import Floats, PassageFilter, Ranking, SearchBackend
+from osler.kb.search import push
+from osler.kb.search.base import BackendChoice, Floats, PassageFilter, Ranking, SearchBackend
 from osler.kb.search.edge import EdgeBackend
 from osler.kb.search.exact import ExactBackend
+from osler.kb.search.remote import QdrantBackend, numbers_of
 from osler.kb.store import access
 from osler.retrieve import content_terms
 from osler_lab.testing.scripted import HashingEncoder
@@ -22,20 +28,39 @@ QUERY = "ferrous salts for iron deficiency anaemia"
 ABOUT = {"old-trial", "new-trial", "review", "undated", "advice"}
 
 
+def in_memory(folder: Path, readers: access.ReaderPool) -> QdrantBackend:
+    qdrant = pytest.importorskip("qdrant_client", reason="the extra qdrant is not installed")
+    client = qdrant.QdrantClient(":memory:")
+    with catch_warnings(), readers.borrow() as db:
+        simplefilter("ignore", UserWarning)  # payload indexes do nothing in memory
+        push.push_passages(db, client, "osler", lambda *_: None)
+    return QdrantBackend(
+        client, BackendChoice("qdrant", ":memory:"), lambda ids: numbers_of(readers, ids)
+    )
+
+
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
     with quick_folder() as made:
         yield described(made)
 
 
-@pytest.fixture(params=["sqlite", "edge"], scope="module")
+@pytest.fixture(params=["sqlite", "edge", "qdrant"], scope="module")
 def engine(request: pytest.FixtureRequest, folder: Path) -> Iterator[SearchBackend]:
+    choice = BackendChoice("edge" if request.param == "edge" else "sqlite")
     if request.param == "edge":
         pytest.importorskip("qdrant_edge", reason="the extra edge is not installed")
-    with KnowledgeBase.open(folder, request.param) as kb:
+    with KnowledgeBase.open(folder, choice) as kb:
         kb.build(HashingEncoder())
     readers = access.ReaderPool(folder)
-    made = EdgeBackend(folder) if request.param == "edge" else ExactBackend(readers)
+    made: SearchBackend
+    match request.param:
+        case "sqlite":
+            made = ExactBackend(readers)
+        case "edge":
+            made = EdgeBackend(folder)
+        case _:
+            made = in_memory(folder, readers)
     yield made
     made.close()
     readers.close()
@@ -117,7 +142,7 @@ def test_another_form_of_an_english_word_is_the_same_word(
 
 
 def test_the_vectors_rank_by_their_inner_product(engine: SearchBackend, folder: Path) -> None:
-    with KnowledgeBase.open(folder, "sqlite") as kb:
+    with KnowledgeBase.open(folder, BackendChoice("sqlite")) as kb:
         texts = {n: p.text for n, p in kb.get_passages(range(1, 20)).items()}
     by_hand = {
         n: float(HashingEncoder().encode([text], kind="passage")[0] @ vector())

@@ -69,8 +69,9 @@ def test_the_compose_file_joins_the_services_that_the_settings_name() -> None:
     tree = yaml.safe_load(FILES["compose.yaml"])
     services = tree["services"]
     settings = Settings.model_validate(tomllib.loads(FILES["osler.toml"]))
+    assert settings.kb.url == "http://qdrant:6333"
     assert settings.model.url == "http://vllm:8000/v1"
-    assert {"osler", "vllm"} == set(services)
+    assert {"osler", "qdrant", "vllm"} == set(services)
     assert services["osler"]["ports"] == [f"127.0.0.1:{SERVE.port}:{SERVE.port}"]
     assert int(services["osler"]["stop_grace_period"][:-1]) > settings.serve.drain_seconds
     used = {one.split(":")[0] for service in services.values() for one in service["volumes"]}
@@ -84,8 +85,9 @@ def test_the_manifests_hang_together_by_name_and_port() -> None:
         tomllib.loads(of_kind("ConfigMap")["osler"]["data"]["osler.toml"])
     )
     services, pods = of_kind("Service"), dict(workloads())
-    host, port = re.fullmatch(r"http://(\w+):(\d+)/v1", settings.model.url or "").groups()  # type: ignore[union-attr]
-    assert services[host]["spec"]["ports"][0]["port"] == int(port)
+    for url in (settings.kb.url, settings.model.url):
+        host, port = re.fullmatch(r"http://(\w+):(\d+)(?:/v1)?", url or "").groups()  # type: ignore[union-attr]
+        assert services[host]["spec"]["ports"][0]["port"] == int(port)
     assert services["osler"]["spec"]["ports"][0]["port"] == SERVE.port
     for name, service in services.items():
         (container,) = pods[service["spec"]["selector"]["app"]]["containers"]

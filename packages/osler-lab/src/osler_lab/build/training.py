@@ -12,6 +12,7 @@ from typing import Literal, Protocol, assert_never, get_args
 from osler.build import Parts
 from osler.build.hub import open_reranker
 from osler.build.knowledge import (
+    bulk_runner,
     describe_sources,
     open_knowledge_base,
     searched_sources,
@@ -23,7 +24,6 @@ from osler.build.strategy_build import StrategyBuild
 from osler.build.thinking import boundary_tau, form_lookup, make_speaker
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
-from osler.kb.ingest.bulk import ProcessWorkerPool
 from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Sampling
 from osler.methods.omni import solver as omni
@@ -123,12 +123,12 @@ class JudgingWork:
         return judges.name
 
 
-def run_on_workers(work: TrainingWork, workers: int) -> str:
+def run_on_workers(work: TrainingWork, on: Literal["processes", "ray"], workers: int | None) -> str:
     """The same work by many, who share the folder: what one has claimed, no other does.
 
-    Raises what a worker raises.
+    On Ray the folder must be one that all hosts see. Raises what a worker raises.
     """
-    names = list(ProcessWorkerPool(workers).map(partial(_run_worker, work), range(workers)))
+    names = list(bulk_runner(on, workers).map(partial(_run_worker, work), range(workers or 1)))
     return str(names[0])
 
 

@@ -30,8 +30,11 @@ class WorkerOptions:
     ] = 1
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes on one folder."),
+        typer.Option(min=1, help="Processes, or tasks of a Ray cluster, on one folder."),
     ] = None
+    on: Annotated[str, typer.Option(help="Where workers run: processes or ray (extra ray).")] = (
+        "processes"
+    )
 
 
 # Of explore

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -158,11 +158,15 @@ def _compare_verdicts(
 
 def _run_work(here: CliSession, work: TrainingWork, workers: WorkerOptions) -> str:
     """The name of who did it."""
+    from osler.errors import BadConfig
     from osler_lab.build import training
 
+    if workers.on not in ("processes", "ray"):
+        raise BadConfig(f"unknown --on {workers.on!r}", fix="choose one of processes, ray")
     # One worker is this process: nothing to pickle, and its progress is shown.
-    if workers.workers and workers.workers > 1:
-        return training.run_on_workers(work, workers.workers)
+    if workers.on == "ray" or (workers.workers or 1) > 1:
+        kind: Literal["processes", "ray"] = "ray" if workers.on == "ray" else "processes"
+        return training.run_on_workers(work, kind, workers.workers)
     with show_progress(here) as report:
         return asyncio.run(work.run(report))
 

@@ -42,7 +42,7 @@ _FETCHED = {"cache", "web", "bulk", "fetched", uploads.FOLDER}
 _ELSEWHERE = (
     "backups and exports that were made before",
     "the files that the texts were added from, outside home",
-    "model servers and online services that were sent it",
+    "model servers, online services and a Qdrant server that were sent it",
     "blocks that the disk itself keeps of files that were deleted",
 )
 

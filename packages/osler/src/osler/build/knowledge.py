@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from importlib.resources import as_file, files
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from osler.build import graphs, online_sources
-from osler.build.hub import open_reranker, with_reranker
+from osler.build.hub import open_reranker, read_server_key, with_reranker
 from osler.build.models import encoder_relevance, load_encoder
 from osler.build.privacy import require_trusted_hosts, within_patients
 from osler.errors import BadConfig, KnowledgeBaseMissing
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.kb.base import BuildResult, KnowledgeBase, Progress
-from osler.kb.search.base import PassageFilter
+from osler.kb.search.base import BackendChoice, PassageFilter
 from osler.methods.omni.planners import SourceDescription
 from osler.retrieve.hybrid import Fusion, retriever_over
 from osler.retrieve.open_records import OPEN_RECORDS, OpenRecordRetriever
@@ -27,6 +28,7 @@ from osler.types import Hit, Relevance, Retriever
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
+    from osler.kb.ingest.bulk import WorkerPool
     from osler.retrieve.indexed import NameRankings
 
 _SAMPLE_LICENCE = "Apache-2.0"
@@ -36,9 +38,16 @@ _TITLES = 3
 
 def open_knowledge_base(settings: Settings) -> KnowledgeBase:
     """The configured knowledge base. Raises `KnowledgeBaseError`."""
-    kb = KnowledgeBase.open(settings.kb.path, settings.kb.engine, EXTRACTED_FACTS)
+    kb = KnowledgeBase.open(settings.kb.path, search_backend(settings), EXTRACTED_FACTS)
     kb.deidentified = settings.access.deidentify
     return kb
+
+
+def search_backend(settings: Settings) -> BackendChoice:
+    """Builds the choice of a search backend. Raises `BadConfig` for an unreadable key file."""
+    chosen = settings.kb
+    key = read_server_key(chosen.key_file, "kb", "QDRANT_API_KEY") if chosen.url else None
+    return BackendChoice(chosen.engine, chosen.url, key, chosen.collection)
 
 
 def search_filter(settings: Settings, sources: tuple[str, ...]) -> PassageFilter:
@@ -54,11 +63,23 @@ def search_filter(settings: Settings, sources: tuple[str, ...]) -> PassageFilter
     )
 
 
+def bulk_runner(on: Literal["processes", "ray"], workers: int | None) -> WorkerPool:
+    """Builds the runner of bulk work, of `workers` or one a core. RAY_ADDRESS names a cluster."""
+    from osler.kb.ingest.bulk import ProcessWorkerPool, RayWorkerPool
+
+    count = workers or os.cpu_count() or 1
+    return (
+        ProcessWorkerPool(count)
+        if on == "processes"
+        else RayWorkerPool(count, os.environ.get("RAY_ADDRESS"))
+    )
+
+
 def open_or_create(settings: Settings) -> KnowledgeBase:
     try:
         return open_knowledge_base(settings)
     except KnowledgeBaseMissing:
-        kb = KnowledgeBase.create(settings.kb.path, settings.kb.engine, EXTRACTED_FACTS)
+        kb = KnowledgeBase.create(settings.kb.path, search_backend(settings), EXTRACTED_FACTS)
         kb.deidentified = settings.access.deidentify
         return kb
 

@@ -47,7 +47,7 @@ def remote_hosts(settings: Settings, sources: Iterable[str], roles: Iterable[Rol
 def index_hosts(settings: Settings) -> set[str]:
     """The other machines that would read every text that is indexed."""
     chosen = settings.embedder
-    return _remote_among([chosen.url if chosen.kind == "openai" else ""])
+    return _remote_among([chosen.url if chosen.kind == "openai" else "", settings.kb.url])
 
 
 def model_hosts(settings: Settings, roles: Iterable[Role]) -> set[str]:

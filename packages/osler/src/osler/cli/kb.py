@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -209,8 +209,12 @@ def build(
     sample: Annotated[
         bool, typer.Option("--sample", help="Add the sample texts that come with Osler first.")
     ] = False,
+    on: Annotated[
+        Literal["processes", "ray"] | None,
+        typer.Option("--on", help="Encode on worker processes, or on a Ray cluster (extra ray)."),
+    ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Encode on so many worker processes.")
+        int | None, typer.Option(min=1, help="Workers, with --on; by default one per core.")
     ] = None,
     release: Annotated[
         str | None,
@@ -229,10 +233,9 @@ def build(
         with open_kb(settings, wait) as kb:
             documents = sum(one.documents for one in let_in(kb, release))
         here.print_line(f"{documents:,} documents of {release} are let in")
-    from osler.build.knowledge import build_sample
+    from osler.build.knowledge import build_sample, bulk_runner
     from osler.build.models import load_encoder
     from osler.build.privacy import index_hosts, require_trusted
-    from osler.kb.ingest.bulk import ProcessWorkerPool
 
     with show_progress(here) as report:
         if sample:
@@ -241,13 +244,12 @@ def build(
         if rebuild or not sample:
             with open_kb(settings, wait) as kb:
                 require_trusted(settings, kb.sources, index_hosts(settings))
-                if workers is None:
+                if on is None:
                     built = kb.build(load_encoder(settings), rebuild=rebuild, progress=report)
                 else:
                     make = partial(load_encoder, settings)
-                    built = kb.build_on(
-                        ProcessWorkerPool(workers), make, rebuild=rebuild, progress=report
-                    )
+                    workforce = bulk_runner(on, workers)
+                    built = kb.build_on(workforce, make, rebuild=rebuild, progress=report)
     if here.json or not here.quiet:
         with open_kb(settings) as kb:
             by_words = kb.info().by_words

@@ -145,7 +145,13 @@ def _restore_snapshot(here: CliSession, path: Path, name: str, wait: float) -> N
 
 def export(
     here: CliSession,
-    to: Annotated[Path, typer.Argument(help="File to write, .jsonl or .parquet.")],
+    to: Annotated[
+        str | None,
+        typer.Argument(
+            help="File to write, .jsonl or .parquet; or a Qdrant server, as http://HOST:6333"
+            " (without either, that of kb.url).",
+        ),
+    ] = None,
     fmt: Annotated[
         str | None,
         typer.Option("--format", help="jsonl or parquet, whatever the name of the file."),
@@ -155,8 +161,19 @@ def export(
         datetime | None,
         typer.Option(help="Only documents added at this time (UTC) or later."),
     ] = None,
+    rebuild: Annotated[
+        bool,
+        typer.Option("--rebuild", help="On a server: replace the collections of another encoder."),
+    ] = False,
 ) -> None:
-    """Write every passage with its provenance. JSON Lines can be added again."""
+    """Write every passage with its provenance. JSON Lines can be added again.
+
+    To a Qdrant server only changes are sent, and an interrupted export resumes; set kb.url to
+    search there.
+    """
+    if to is None or "://" in to:
+        _push_changes(here, to, rebuild=rebuild)
+        return
     from datetime import UTC
 
     from osler.errors import BadConfig
@@ -169,11 +186,26 @@ def export(
         closed = [name for name in kb.sources if not settings.access.may_search(name)]
         if closed and (source is None or source in closed):
             raise BadConfig("this would export what may not be read", fix="name a --source")
-        done = kb.export(to, form=named_form(fmt), source=source, since=first, progress=report)
+        done = kb.export(
+            Path(to), form=named_form(fmt), source=source, since=first, progress=report
+        )
     here.report_line(
         f"{done.path}: {done.documents:,} documents, {done.passages:,} passages",
         {**asdict(done), "path": str(done.path)},
     )
+
+
+def _push_changes(here: CliSession, url: str | None, *, rebuild: bool) -> None:
+    from osler.build.knowledge import search_backend
+    from osler.errors import BadConfig
+
+    settings = here.load_settings({"kb.url": url})
+    if not settings.kb.url:
+        raise BadConfig("there is nowhere to export to", fix="name a file or a URL, or set kb.url")
+    with open_kb(settings) as kb, show_progress(here) as report:
+        pushed = kb.push(search_backend(settings), rebuild=rebuild, progress=report)
+    if here.json or not here.quiet:
+        here.show(asdict(pushed))
 
 
 def fetch(

@@ -10,9 +10,9 @@
       prepare.py        records to rows, as pure functions
       chunk.py          documents to passages: the three papers' chunkings, and windows
       document_upsert.py new, unchanged, newer, older, double or corrected documents
-      bulk.py           the same work on several processes
+      bulk.py           the same work on several processes or a Ray cluster
     index/          builds: vectors for passages, shared between processes by leases
-    search/         backends: SQLite and exact vectors, Qdrant Edge
+    search/         backends: SQLite and exact vectors, Qdrant Edge, a Qdrant server
     encoders/       texts to vectors: MiniLM on ONNX, hub models, servers
     store/          the SQLite file: tables, locks, snapshots, export
 

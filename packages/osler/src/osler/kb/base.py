@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from osler.errors import KnowledgeBaseError, MissingPath, UnnamedSource
 from osler.kb import index, store
 from osler.kb.index import BuildResult
 from osler.kb.reader import Derived, KnowledgeBaseReader
-from osler.kb.search.base import Kind
+from osler.kb.search.base import BackendChoice
 from osler.kb.store import access
 from osler.kb.store.passages import (
     Progress,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from osler.kb.ingest.bulk import WorkerPool
     from osler.kb.ingest.files import IngestResult
     from osler.kb.ingest.reader_process import ReadLimits
+    from osler.kb.search.push import PushResult
     from osler.kb.store.snapshots import Snapshot
 
 
@@ -57,7 +58,7 @@ class KnowledgeBase(KnowledgeBaseReader):
     def create(
         cls,
         path: Path,
-        engine: Kind = "auto",
+        engine: BackendChoice = BackendChoice(),  # noqa: B008 - frozen
         derived: Derived | None = None,
     ) -> Self:
         """Creates an empty one. Raises `KnowledgeBaseError` when there is one already."""
@@ -68,7 +69,7 @@ class KnowledgeBase(KnowledgeBaseReader):
     def open(
         cls,
         path: Path,
-        engine: Kind = "auto",
+        engine: BackendChoice = BackendChoice(),  # noqa: B008 - frozen
         derived: Derived | None = None,
     ) -> Self:
         """Opens an existing one, searched by `engine`.
@@ -274,6 +275,29 @@ class KnowledgeBase(KnowledgeBaseReader):
                 if built and replacement.is_change:
                     index.declare_corrected(db, replacement)
         return replacement.new
+
+    def push(
+        self, to: BackendChoice, *, rebuild: bool = False, progress: Progress | None = None
+    ) -> PushResult:
+        """Pushes the passages to the collections of the Qdrant server `to`.
+
+        Only changes travel, and a push that was cut short goes on where it stopped.
+
+        Raises what `require_built` raises, `BadConfig` without the extra `qdrant`,
+        `KnowledgeBaseMismatch` for collections of another encoder unless `rebuild`
+        replaces them, and `KnowledgeBaseError` for a server that fails.
+        """
+        from osler.kb.search import push, remote
+
+        self.require_built(None)
+        with (
+            closing(remote.make_client(to)) as client,
+            remote.translate_errors(to.url),
+            self.readers.borrow() as db,
+            access.read_transaction(db),
+        ):
+            report = progress or ignore_progress
+            return push.push_passages(db, client, to.name, report, afresh=rebuild)
 
     def remove(self, *, source: str, document: str | None = None) -> int:
         """Takes out one document, or a whole source; returns how many passages went.

@@ -15,7 +15,7 @@ from osler.errors import UnknownPassage
 from osler.kb import index
 from osler.kb.search import sparse
 from osler.kb.search.backends import SearchBackends
-from osler.kb.search.base import EVERYTHING, TIES, Floats, Kind, PassageFilter, Ranking
+from osler.kb.search.base import EVERYTHING, TIES, BackendChoice, Floats, PassageFilter, Ranking
 from osler.kb.store import access
 from osler.kb.store.passages import (
     Progress,
@@ -69,7 +69,7 @@ class KnowledgeBaseReader:
     def __init__(
         self,
         path: Path,
-        engine: Kind = "auto",
+        engine: BackendChoice = BackendChoice(),  # noqa: B008 - frozen
         derived: Derived | None = None,
     ) -> None:
         """Use `KnowledgeBase.create` or `open`."""

@@ -53,8 +53,8 @@ class AccessSettings(SettingsSection):
     """Sources whose texts lose names, dates, numbers, addresses, telephones and e-mails when they
     are added, by rules (docs/guide/security.md says what they miss)."""
     remote: Names = ()
-    """Other machines that may read private texts, by host name: model servers and online services.
-    This machine always may."""
+    """Other machines that may read private texts, by host name: model servers, online services, a
+    Qdrant server. This machine always may."""
     held: SourceNames = ()
     """Sources whose new documents are held: `osler kb add` puts them aside, and they are found once
     `osler kb build --release SOURCE` lets them in."""

@@ -71,9 +71,22 @@ class KbSettings(SettingsSection):
     """What is searched for chunks: their own text (chunk), what was extracted from them
     (knowledge_unit, atomic_query, outline, summary, table; see `osler kb index`), and the graph of
     their names (graph)."""
-    engine: Literal["auto", "sqlite", "edge"] = "auto"
-    """The search engine: the SQLite file, or the embedded engine (extra edge); auto: the embedded
-    engine where it is installed and the passages are many, else the SQLite file."""
+    engine: Literal["auto", "sqlite", "edge", "qdrant"] = "auto"
+    """The search engine: the SQLite file, the embedded engine (extra edge), or a Qdrant server;
+    auto: the server where url is set, else the embedded engine where it is installed and the
+    passages are many, else the SQLite file."""
+    url: str = ""
+    """A Qdrant server, as "http://HOST:6333"; see `osler kb export`."""
+    key_file: OptionalPlace = None
+    """File with the server's key; without one, QDRANT_API_KEY of the environment."""
+    collection: str = Field(default="osler", pattern=r"[A-Za-z0-9_-]{1,64}")
+    """What the names of its collections on the server begin with."""
+
+    @model_validator(mode="after")
+    def _check_server(self) -> KbSettings:
+        if self.engine == "qdrant" and not self.url:
+            raise ValueError('engine = "qdrant" needs url = "http://HOST:6333"')
+        return self
 
 
 class AnswerSettings(SettingsSection):

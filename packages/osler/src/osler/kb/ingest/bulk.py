@@ -1,4 +1,4 @@
-"""Bulk work on many processes: pure functions, mapped over shards of the work.
+"""Bulk work on many processes or machines: pure functions, mapped over shards of the work.
 
 Whatever a shard gives is a function of the shard alone, and is written under a name that
 is a hash of the shard: a shard that is done twice is done once, one whose worker died is
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import numpy as np
 
-from osler.errors import KnowledgeBaseError
+from osler.errors import KnowledgeBaseError, require_extra
 from osler.kb.index import leases
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import Progress, indexed_text, read_meta
@@ -115,6 +115,48 @@ def _count_tries(begun: Sequence[Any], tries: dict[bytes, int], error: BaseExcep
                 f"a worker died {_TRIES} times on the same shard",
                 fix="use fewer workers if memory ran out; what is done is kept",
             ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class RayWorkerPool:
+    """Workers of a Ray cluster (extra `ray`); without an address, of one on this machine."""
+
+    workers: int
+    address: str | None = None
+
+    def map(self, make: Make, tasks: Iterable[Any]) -> Iterator[Any]:
+        with require_extra("ray", "work on a Ray cluster needs the package ray"):
+            import ray
+
+        with self._connect_cluster(ray):
+            call = ray.remote(num_cpus=1, max_retries=_TRIES - 1)(_call_stage)
+            pickled, waiting = ray.put(pickle.dumps(make)), iter(tasks)
+            running = [call.remote(pickled, task) for task in islice(waiting, 2 * self.workers)]
+            while running:
+                (done,), running = ray.wait(running)
+                try:
+                    yield ray.get(done)
+                except ray.exceptions.RayTaskError as error:
+                    raise error.cause from error
+                except ray.exceptions.WorkerCrashedError as error:
+                    raise KnowledgeBaseError(
+                        f"a worker died {_TRIES} times on the same shard",
+                        fix="give the workers more memory; what is done is kept",
+                    ) from error
+                running += [call.remote(pickled, task) for task in islice(waiting, 1)]
+
+    @contextmanager
+    def _connect_cluster(self, ray: Any) -> Iterator[None]:
+        if ray.is_initialized():
+            yield
+            return
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it reports to its makers else
+        own = {} if self.address else {"num_cpus": self.workers, "include_dashboard": False}
+        ray.init(address=self.address, log_to_driver=False, configure_logging=False, **own)
+        try:
+            yield
+        finally:
+            ray.shutdown()
 
 
 @contextmanager

@@ -8,13 +8,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol, assert_never
+from typing import TYPE_CHECKING, Protocol, assert_never
 
 import numpy as np
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
 from osler.kb.search import generation, sparse
-from osler.kb.search.base import Floats, Kind, PassageFilter, Ranking, SearchBackend
+from osler.kb.search.base import BackendChoice, Floats, PassageFilter, Ranking, SearchBackend
 from osler.kb.search.exact import ExactBackend, allowed_by
 from osler.kb.search.generation import CurrentGeneration
 from osler.kb.store import access
@@ -29,6 +29,10 @@ from osler.kb.store.passages import (
 )
 from osler.types import Passage
 
+if TYPE_CHECKING:
+    from osler.kb.search.remote import QdrantBackend
+
+
 EDGE_FROM = 20_000
 """Passages from which `auto` makes an embedded index, where its package is installed.
 
@@ -39,10 +43,11 @@ some 14 s more. With fewer, a model's answer takes so long that nobody sees the 
 class SearchBackends:
     """The backends of one open knowledge base, each made when it is first asked."""
 
-    def __init__(self, path: Path, readers: access.ReaderPool, kind: Kind) -> None:
-        self._path, self._readers, self._kind = path, readers, kind
+    def __init__(self, path: Path, readers: access.ReaderPool, choice: BackendChoice) -> None:
+        self._path, self._readers, self._choice = path, readers, choice
         self._exact = ExactBackend(readers)
         self._edge: CorrectedBackend | None = None
+        self._remote: QdrantBackend | None = None
         self._making = threading.Lock()
         self._seen: tuple[int, CurrentGeneration | None] | None = None
 
@@ -81,14 +86,14 @@ class SearchBackends:
         )
 
     def _wants_edge(self, db: sqlite3.Connection) -> bool:
-        match self._kind:
+        match self._choice.kind:
             case "edge":
                 return True
-            case "sqlite":
+            case "sqlite" | "qdrant":
                 return False
             case "auto":
                 (passages,) = db.execute("SELECT count(*) FROM passage").fetchone()
-                if passages < EDGE_FROM:
+                if passages < EDGE_FROM or self._choice.url:
                     return False
                 from osler.kb.search import edge
 
@@ -121,14 +126,17 @@ class SearchBackends:
         self._chosen_backend()
 
     def _chosen_backend(self) -> EncodedBackend:
-        if self._kind == "sqlite":
+        kind = self._choice.kind
+        if kind == "qdrant" or (kind == "auto" and self._choice.url):
+            return self._remote_backend()
+        if kind == "sqlite":
             return self._exact
         if self._has_edge():
             from osler.kb.search import edge
 
-            if self._kind == "edge" or edge.is_installed():
+            if kind == "edge" or edge.is_installed():
                 return self._edge_backend()
-        if self._kind == "edge":
+        if kind == "edge":
             raise KnowledgeBaseUnbuilt(
                 f"{self._path} has no embedded index of its last build", fix="run `osler kb build`"
             )
@@ -159,12 +167,20 @@ class SearchBackends:
                 self._edge = CorrectedBackend(edge.EdgeBackend(self._path), self._readers)
             return self._edge
 
+    def _remote_backend(self) -> QdrantBackend:
+        from osler.kb.search.remote import QdrantBackend
+
+        with self._making:
+            if self._remote is None:
+                self._remote = QdrantBackend.connect(self._choice, self._readers)
+            return self._remote
+
     def close(self) -> None:
         with self._making:
-            for engine in (self._exact, self._edge):
+            for engine in (self._exact, self._edge, self._remote):
                 if engine is not None:
                     engine.close()
-            self._edge = None
+            self._edge = self._remote = None
 
 
 def other_encoder_error(stored: str, wanted: str) -> KnowledgeBaseMismatch:

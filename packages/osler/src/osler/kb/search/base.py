@@ -119,14 +119,28 @@ def unit_problem(vectors: Floats, shape: tuple[int, int]) -> str:
     return ""
 
 
-Kind = Literal["auto", "sqlite", "edge"]
-"""auto: the embedded engine where the last build made its index, else the SQLite file."""
+Kind = Literal["auto", "sqlite", "edge", "qdrant"]
 
 Ranking = list[tuple[int, float]]
 """Passage numbers with their scores, best first; scores compare within one ranking only."""
 
 TIES = 32
 """Passages read beyond the last one asked for, so that equal ones are cut by their id."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackendChoice:
+    """Settings that choose the search backend."""
+
+    kind: Kind = "auto"
+    """auto: the server where `url` is set, else the embedded engine where the last build
+    made its index, else the index in the SQLite file."""
+    url: str = ""
+    """The Qdrant server, "http://HOST:6333"."""
+    key: str | None = None
+    """Its API key."""
+    name: str = "osler"
+    """Prefix of its collections' names."""
 
 
 @dataclass(frozen=True, slots=True)
