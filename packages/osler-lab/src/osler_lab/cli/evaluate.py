@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.options import Data, JsonSession
+from osler.cli.options import Data, EstimateAlone, JsonSession
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 from osler_lab.cli.evaluate_results import LogDir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from osler.build import Parts
     from osler.llm.recording import ResponseCache
     from osler.llm.recording.tape import Tape
+    from osler.runs.estimates import CostEstimate
     from osler.settings import Settings
     from osler_lab.evaluate.experiments import Experiment
     from osler_lab.evaluate.runner import SolvedRun
@@ -103,6 +104,7 @@ class WorkOptions:
             " reader reads the same."
         ),
     ] = None
+    estimate: EstimateAlone = False
 
 
 def run(here: CliSession, log_dir: LogDir, *, tried: TriedOptions, work: WorkOptions) -> None:
@@ -115,6 +117,9 @@ def run(here: CliSession, log_dir: LogDir, *, tried: TriedOptions, work: WorkOpt
     from osler_lab.studies import evaluation
 
     trial, left_out = _make_trial(here, tried)
+    if work.estimate:
+        show_trial_cost(here, trial, log_dir)
+        return
     with show_progress(here) as report, open_replies(work.replies) as known:
         if report is not None:  # the first sample may take minutes
             report("opening models and data", 0, None)
@@ -135,6 +140,47 @@ def run(here: CliSession, log_dir: LogDir, *, tried: TriedOptions, work: WorkOpt
     here.print_line(f"next: osler eval report --log-dir {log_dir}")
     if any(cell["failed"] for cell in cells):
         raise typer.Exit(PARTIAL)
+
+
+def show_trial_cost(here: CliSession, trial: Trial, log_dir: Path) -> None:
+    """Tells the cost of what the log folder lacks, by strategy and in all; no model is asked."""
+    from dataclasses import asdict
+
+    from osler.build.privacy import open_runs
+    from osler.runs.estimates import combine_estimates
+
+    opens = open_runs(here.load_settings())
+    found = asyncio.run(estimate_trial(trial, log_dir, opens=opens))
+    whole = combine_estimates([*found.values()])
+    document = {label: asdict(one) for label, one in found.items()}
+    here.show(
+        {"strategies": document, "in_all": whole and asdict(whole)},
+        {**document, "in all": asdict(whole)} if whole else {"left to do": "nothing"},
+    )
+
+
+async def estimate_trial(
+    trial: Trial, folder: Path, *, opens: Callable[[Path], bool] = lambda _: True
+) -> dict[str, CostEstimate]:
+    """What each strategy may cost on the samples that its log folder lacks."""
+    from osler.runs.estimates import estimate_cost
+    from osler_lab.evaluate.log import TriedSamples
+    from osler_lab.evaluate.record import SampleKey
+
+    tried = TriedSamples(folder)
+    tried.refresh()
+    found = {}
+    for label, settings in trial.settings.items():
+        left = [
+            sample.question
+            for cell in trial.cells
+            if cell.strategy == label
+            for sample in cell.samples
+            if not tried.is_done(SampleKey(label, cell.task, sample.question.id), again=True)
+        ]
+        if left:
+            found[label] = await estimate_cost(settings, left, opens=opens)
+    return found
 
 
 def _make_trial(here: CliSession, tried: TriedOptions) -> tuple[Trial, dict[str, str]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from osler.cli.options import Data
+from osler.cli.options import Data, EstimateAlone
 from osler.cli.progress import show_progress
 from osler.cli.session import PARTIAL, CliSession
 
@@ -36,6 +36,7 @@ class TrialOptions:
     hours: Annotated[
         bool, typer.Option("--hours", help="Show how long it would take, and stop.")
     ] = False
+    estimate: EstimateAlone = False
     model: Annotated[
         str | None,
         typer.Option(metavar="URL", help="The model server to use, in place of the settings'."),
@@ -96,8 +97,8 @@ def scoreboard(
 
 
 def _run_plan(here: CliSession, trial: TrialOptions, log_dir: Path) -> list[dict[str, Any]] | None:
-    """The cells of the log; `None` where only the time was asked for."""
-    from osler_lab.cli.evaluate import open_replies
+    """The cells of the log; `None` where only the time or the cost was asked for."""
+    from osler_lab.cli.evaluate import open_replies, show_trial_cost
     from osler_lab.cli.evaluate_pages import summarise_log
     from osler_lab.evaluate.scoreboard import read_scoreboard
     from osler_lab.studies import evaluation
@@ -108,6 +109,9 @@ def _run_plan(here: CliSession, trial: TrialOptions, log_dir: Path) -> list[dict
         use_model(here, trial.model, trial.name)
     board = read_scoreboard(trial.plan)
     made = _make_trial(here, board, trial.data, trial.limit or board.limit)
+    if trial.estimate:
+        show_trial_cost(here, made, log_dir)
+        return None
     for line in plan_lines(board, made, log_dir):
         here.print_line(line)
     if trial.hours:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from osler.cli.options import Asked, Choices, Offered, Planner, Trace
+from osler.cli.options import Asked, Choices, EstimateAlone, Offered, Planner, Trace
 from osler.cli.run_output import first_step, make_report, show_result, watch_events
 from osler.cli.session import ABSTAINED, CliSession, complete_preset, complete_strategy
 from osler.errors import BadConfig, BadQuestion, OslerError, read_text_file, translate_os_errors
@@ -91,6 +91,7 @@ def ask(
     plan_only: Annotated[
         bool, typer.Option("--plan-only", help="Show what would be searched, and stop.")
     ] = False,
+    estimate: EstimateAlone = False,
     film: WithFilm = False,
     thread: ThreadName = None,
     standalone: AskedAs = None,
@@ -113,10 +114,16 @@ def ask(
     if file is not None:
         if question or option or given or thread:
             raise BadQuestion("--file stands alone", fix="leave out the question and its options")
+        if estimate:
+            show_estimate(here, settings, read_questions(file))
+            return
         ask_of_file(here, settings, file, trace)
         return
     asked = _pick_question(question, tuple(option or ()), given)
     # Verbs import what they run: `--help` and a usage error load neither numpy nor a model.
+    if estimate:
+        show_estimate(here, settings, [asked])
+        return
     if thread is not None:
         _ask_in_thread(here, settings, thread, asked, standalone, film=film, trace=trace)
         return
@@ -190,6 +197,17 @@ async def _answer_turn(
         here.print_line(f"searched for: {alone.text}\n")
     finished = await ask(settings, question, sink=sink, danger=notice)
     return alone, question, finished
+
+
+def show_estimate(here: CliSession, settings: Settings, questions: Sequence[Question]) -> None:
+    """What the answers may cost together, with what that rests on."""
+    from dataclasses import asdict
+
+    from osler.build.privacy import open_runs
+    from osler.runs.estimates import estimate_cost
+
+    found = asyncio.run(estimate_cost(settings, questions, opens=open_runs(settings)))
+    here.show(asdict(found))
 
 
 def _read_plan(path: Path | None) -> SavedPlan | None:

@@ -46,6 +46,9 @@ Trace = Annotated[Path | None, typer.Option(help="Write the events to this file,
 Data = Annotated[
     Path | None, typer.Option(help="Folder with the files of the data sets, as published.")
 ]
+EstimateAlone = Annotated[
+    bool, typer.Option("--estimate", help="Estimate the cost and stop; no model is called.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Estimate the cost, and do nothing.")]
 
 

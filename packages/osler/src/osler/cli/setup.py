@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from osler.doctor import DoctorReport
-    from osler.llm.local.weights import Progress
+    from osler.kb.store.passages import Progress
 
 
 def init(
@@ -146,7 +146,7 @@ def download_models(here: CliSession) -> None:
         here.print_line(line)
 
 
-def fetch_models(report: Progress) -> tuple[list[Path], list[str]]:
+def fetch_models(report: Progress | None) -> tuple[list[Path], list[str]]:
     """The files of the models, fetched where they lack; and what goes without one."""
     from osler.errors import ModelMissing
     from osler.kb.encoders.base import MiniLMEncoder
