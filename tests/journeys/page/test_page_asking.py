@@ -281,11 +281,13 @@ def test_evidence_that_disagrees_stands_beside_the_answer_and_opens(
     window: Window, home: Path
 ) -> None:
     dose = "The maintenance dose of examplol in samplosis is {} mg once a day."
+    # Of two that differ in the amount alone one would be left out (`answer.consistent`).
+    later = "For samplosis examplol's usual maintenance dose, says the ward, is 50 mg once a day."
     texts = {
         "book": f"# Old\n\n{dose.format(5)}\n",
-        "wiki": f"# New\n\n{dose.format(50)}\n",
+        "wiki": f"# New\n\n{later}\n",
     }
-    model = FixedModel(reply=f"{dose.format(5)} [1] {dose.format(50)} [2]")
+    model = FixedModel(reply=f"{dose.format(5)} [1] {later} [2]")
 
     def filled_with_both(at: Path) -> None:
         fill_knowledge_base(at, texts)

@@ -97,7 +97,9 @@ async def answer_under(strategy: str, pair: ReplacedPair, policy: str = "clinica
     )
     # The texts are scored by shares of words here, which are lower than cosines.
     floors = {"answers_from": 0.05, "nearest_from": 0.05}
-    chosen = {"strategy": {"kind": strategy}, "retrieve": {"policy": policy}, "answer": floors}
+    # By itself: issues that differ in an amount contradict each other too.
+    answer = {**floors, "consistent": False}
+    chosen = {"strategy": {"kind": strategy}, "retrieve": {"policy": policy}, "answer": answer}
     composer = build_composer(Settings.model_validate(chosen), parts)
     hits = [Hit(each, 1 / n, n, "q", "test") for n, each in enumerate((pair.old, pair.new), 1)]
     question = Question("q", pair.question, language=pair.old.language)

@@ -72,7 +72,12 @@ def test_planted_passages_are_in_a_copy_alone_and_answers_on_them_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = Settings.model_validate(
-        {"home": str(tmp_path), "model": {"writes": "yes"}, "strategy": {"kind": "rag", "k": 10}}
+        {
+            "home": str(tmp_path),
+            "model": {"writes": "yes"},
+            "strategy": {"kind": "rag", "k": 10},
+            "answer": {"consistent": False},
+        }
     )
     (tmp_path / "a.md").write_text(f"# Salbutamol\n\n{RIGHT}\n")
     with KnowledgeBase.create(settings.kb.path) as kb:
