@@ -344,7 +344,8 @@ def _turns(folder: Path, thread: Thread) -> Sequence[Turn]:
 
 
 def audited(folder: Path) -> Settings:
-    return serving_settings(folder, audit={"log": "require"})
+    # The anchor lies in the home that is set back between trials, or each would be a rollback.
+    return serving_settings(folder, audit={"log": "require", "anchor": str(folder / "anchor")})
 
 
 def record(folder: Path) -> None:

@@ -17,6 +17,7 @@ from osler.answer.consistency import (
     heaviest_consistent_set,
     keep_consistent,
 )
+from osler.errors import SourceUnavailable
 from osler.sources.catalogue import trust_of
 from osler.trace import Run
 from osler.types import Answer, Hit, Passage, Question
@@ -131,6 +132,18 @@ def test_what_took_the_place_of_its_original_is_found_out() -> None:
     answer = asyncio.run(composer.conclude(Question("", ASKED), [planted], "", Run("r", 0)))
     assert [hit.passage.text for hit in inner.seen] == [RIGHT]
     assert [caution.rule for caution in answer.cautions] == ["contradicted"]
+
+
+def test_what_was_found_is_compared_where_the_wider_search_cannot_be_made() -> None:
+    class Down:
+        async def search(self, query: str, *, k: int) -> list[Hit]:
+            raise SourceUnavailable("the disk is gone", fix="mend it")
+
+    inner = Remembers()
+    composer = ConsistentComposer(inner, trust_of, Down())
+    hits = hits_of(("web", WRONG), ("guideline", RIGHT))
+    asyncio.run(composer.conclude(Question("", ASKED), hits, "", Run("r", 0)))
+    assert [hit.passage.source for hit in inner.seen] == ["guideline"]
 
 
 def test_contradiction_is_told_and_the_rest_is_not_shown_to_the_composer() -> None:

@@ -128,7 +128,7 @@ def test_a_page_that_was_found_outside_opens_from_the_cache(
     missing = osler("kb", "get", "web:b.example-2f#0")
 
     assert "Words of a page." in done.stdout
-    assert missing.exit_code == 1
+    assert missing.exit_code == 2
 
 
 @pytest.fixture

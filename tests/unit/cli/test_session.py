@@ -94,13 +94,13 @@ def test_with_json_an_error_is_an_object(
 ) -> None:
     failing(monkeypatch, UnknownPassage("there is none", fix="look"))
     result = osler(*arguments)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert json.loads(result.stderr) == {
         "error": {
             "type": "UnknownPassage",
             "message": "there is none",
             "fix": "look",
-            "exit_code": 1,
+            "exit_code": 2,
         }
     }
 

@@ -51,7 +51,8 @@ def model() -> KeyedModel:
 
 def settings(home: Path, **strategy: Any) -> Settings:
     chosen = OmniRagSettings(planner="prompting", **strategy)
-    sections: dict[str, Any] = {"model": {"writes": "yes"}}
+    # The plan's own searches are counted.
+    sections: dict[str, Any] = {"model": {"writes": "yes"}, "answer": {"consistent": False}}
     return Settings.model_validate({"home": home, "strategy": chosen.model_dump(), **sections})
 
 

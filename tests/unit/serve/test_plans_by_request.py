@@ -96,7 +96,7 @@ def test_an_empty_plan_asks_no_source(http: httpx2.Client) -> None:
         ({"plan": [{"source": "guideline", "query": "x" * 4001}]}, "bad_plan"),
         ({"plan": [{"source": "guideline", "query": ""}]}, "invalid"),
         ({"plan": [{"source": "guideline", "query": "x", "hits": []}]}, "unknown_field"),
-        ({"plan": [{"source": "guideline", "query": "x"}] * 101}, "invalid"),
+        ({"plan": [{"source": "guideline", "query": "x"}] * 101}, "too_long"),
         ({"plan": [{"source": "book", "query": "x"}], "sources": ["guideline"]}, "bad_plan"),
         ({"plan": [], "strategy": "rag"}, "bad_choice"),
         ({"plan": [], "sources": ["nowhere"]}, "bad_choice"),

@@ -30,6 +30,7 @@ from osler.answer.disagreement import (
     read_claim,
     shared_content,
 )
+from osler.errors import SourceUnavailable
 from osler.text import split_sentences
 from osler.types import Caution, Hit, Language, Question, Retriever
 
@@ -113,7 +114,7 @@ class ConsistentComposer(ReviewingComposer):
     async def read_hits(
         self, question: Question, hits: Sequence[Hit]
     ) -> tuple[Sequence[Hit], Review]:
-        beside = await self.search.search(question.text, k=MOST) if self.search and hits else []
+        beside = await self._search_deeper(question.text) if hits else []
         read = {hit.passage.id for hit in hits}
         claims = [claim for hit in hits for claim in _checkable_claims(hit)]
         more = [
@@ -127,6 +128,15 @@ class ConsistentComposer(ReviewingComposer):
         return chosen, lambda answer: add_cautions(
             answer, (_word_caution(one, answer.language) for one in found)
         )
+
+    async def _search_deeper(self, asked: str) -> Sequence[Hit]:
+        """What else is found; nothing where no source can be searched, which the run tells."""
+        if self.search is None:
+            return []
+        try:
+            return await self.search.search(asked, k=MOST)
+        except SourceUnavailable:
+            return []
 
 
 def keep_consistent(
