@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from osler.settings import Settings
 
-QUESTION = "A patient who takes warfarin is started on amiodarone. What happens to the INR?"
+QUESTION = "What is the eGFR limit for metformin?"
 
 
 def demo(
