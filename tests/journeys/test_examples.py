@@ -140,7 +140,7 @@ def test_a_package_of_your_own_adds_a_format_and_a_strategy(tmp_path: Path) -> N
             capture_output=True,
             text=True,
             timeout=300,
-            env={**os.environ, "PYTHONPATH": paths},
+            env={**os.environ, "PYTHONPATH": paths, "OSLER__HOME": str(tmp_path / "home")},
             check=False,
         )
         assert done.returncode == 0, done.stderr
