@@ -257,6 +257,9 @@ def test_what_is_said_under_another_disease_is_of_that_one() -> None:
     assert not fails("another disease", asked, month, title="Driving")
     both = f"{month} So it is after a heart attack."
     assert not fails("another disease", asked, both, title="Stroke")
+    fit = "when can i drive after a seizure"
+    assert fails("another disease", fit, month, title="Transient ischaemic attack")
+    assert not fails("another disease", fit, month, title="Epilepsy")
     drug = "Can I drive on diazepam after a heart attack?"
     assert not fails("another disease", drug, month, title="Stroke")
     assert not fails(

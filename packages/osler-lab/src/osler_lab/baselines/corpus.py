@@ -250,8 +250,8 @@ def _stated_triples(
             " FROM extracted_item WHERE kind = 'relation' AND passage = ? ORDER BY n",
             (number,),
         )
-        for (told,) in rows:
-            subject, predicate, object_ = json.loads(told)
+        for (line,) in rows:
+            subject, predicate, object_ = json.loads(line)
             if predicate not in TOGETHER.values():
                 found.setdefault((subject, predicate, object_), number)
     return [(number, triple) for triple, number in found.items()]

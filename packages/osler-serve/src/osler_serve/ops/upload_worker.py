@@ -50,7 +50,7 @@ def _answer(verb: Callable[..., Any], asked: list[str]) -> dict[str, Any]:
         return {"done": verb(*asked)}
     except OslerError as error:
         return {"failed": [type(error).__name__, error.message, error.fix]}
-    except Exception:
+    except Exception:  # one file's fault ends its own upload: the next one is still read
         _LOG.exception("an upload failed")
         return {"failed": ["InternalError", "something failed inside; it is in the log", ""]}
 
