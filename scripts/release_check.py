@@ -1,9 +1,10 @@
 """Tries a release before it is one: `make release-check [TAG=v1.2.3] [DIST=FOLDER]`.
 
 Of each package: builds the sdist, builds the wheel out of that sdist, compares what the wheel
-holds with the sources. Installs the core alone with its locked dependencies in a fresh environment
-and asks a question there, outside the repository; then adds the laboratory and the server, and
-tries what they bring. Writes the bill of materials and has the lock audited. Everything lies in a
+holds with the sources, and builds both again elsewhere: the bytes must be the same. Installs the
+core alone with its locked dependencies in a fresh environment and asks a question there, outside
+the repository; then adds the laboratory and the server, and tries what they bring. Writes the bill
+of materials, the hashes and the provenance, and has the lock audited. Everything lies in a
 temporary folder; DIST keeps the files.
 """
 
@@ -22,12 +23,13 @@ import tempfile
 import tomllib
 import venv
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from email.parser import HeaderParser
 from pathlib import Path
 from typing import Any
 
 import supply_chain
+from release_statements import list_hashes, state_provenance
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("osler", "osler-lab", "osler-serve")
@@ -48,7 +50,7 @@ class Refused(Exception):
 def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--tag", help="the tag to be set, as in v1.2.3; it must fit the version")
-    parser.add_argument("--keep", type=Path, help="a folder for sdist, wheel and bill of materials")
+    parser.add_argument("--keep", type=Path, help="a folder for all that is released")
     given = parser.parse_args(words)
     try:
         check(tag=given.tag, keep=given.keep)
@@ -62,11 +64,13 @@ def check(*, tag: str | None, keep: Path | None) -> None:
     with tempfile.TemporaryDirectory(prefix="osler-release-") as name:
         folder = Path(name)
         built = {package: build(package, folder) for package in PACKAGES}
-        for package, (_, wheel) in built.items():
-            check_wheel(package, wheel, version)
+        for package, pair in built.items():
+            check_wheel(package, pair[1], version)
+            check_rebuilt(package, pair, folder)
         install_and_ask({package: wheel for package, (_, wheel) in built.items()}, version, folder)
         sbom = check_supply_chain(folder, version)
-        for file in (*(file for pair in built.values() for file in pair), sbom):
+        files = [*(file for pair in built.values() for file in pair), sbom]
+        for file in (*files, *write_statements(files, version, folder)):
             digest = hashlib.sha256(file.read_bytes()).hexdigest()
             print(f"{file.name}  {file.stat().st_size / 1e6:.1f} MB  sha256 {digest}")
             if keep is not None:
@@ -99,18 +103,40 @@ def check_tag(tag: str | None, version: str) -> None:
     print(f"version {version}, as the tag and the changelog say")
 
 
-def build(package: str, folder: Path) -> tuple[Path, Path]:
+def build(
+    package: str, folder: Path, root: Path = ROOT, habits: Mapping[str, str] = {}
+) -> tuple[Path, Path]:
     """The sdist, and the wheel built out of it: so what the sdist lacks shows."""
     built, source = folder / "dist" / package, folder / "source" / package
-    home = ROOT / "packages" / package
-    run([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(built)], home)
+    # Without the variable hatchling dates files by a constant, for everybody the same.
+    here = {k: v for k, v in os.environ.items() if k != "SOURCE_DATE_EPOCH"} | dict(habits)
+    hatch = [sys.executable, "-m", "hatchling", "build", "-d", str(built), "-t"]
+    run([*hatch, "sdist"], root / "packages" / package, here)
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         archive.extractall(source, filter="data")
     (unpacked,) = source.iterdir()
-    run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(built)], unpacked)
+    run([*hatch, "wheel"], unpacked, here)
     (wheel,) = built.glob("*.whl")
     return sdist, wheel
+
+
+def check_rebuilt(package: str, first: tuple[Path, Path], folder: Path) -> None:
+    """Builds again in another folder, from files of another day and other modes, with another
+    seed, zone and language: sdist and wheel are the same, byte for byte."""
+    root = folder / "elsewhere"
+    home = root / "packages" / package
+    shutil.copytree(ROOT / "packages" / package, home, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy2(ROOT / ".gitignore", root)
+    (root / ".git").mkdir(exist_ok=True)
+    for path in home.rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+        os.utime(path, (1e9, 1e9))
+    habits = {"PYTHONHASHSEED": "7", "TZ": "Asia/Kathmandu", "LC_ALL": "C"}
+    for one, again in zip(first, build(package, folder / "again", root, habits), strict=True):
+        if one.read_bytes() != again.read_bytes():
+            raise Refused(f"two builds of {one.name} differ")
+    print(f"{package}: two builds are the same, byte for byte")
 
 
 def check_wheel(package: str, wheel: Path, version: str) -> None:
@@ -159,6 +185,20 @@ def check_supply_chain(folder: Path, version: str) -> Path:
     return path
 
 
+def write_statements(files: Sequence[Path], version: str, folder: Path) -> list[Path]:
+    """The list of hashes and, where a workflow builds, the provenance."""
+    hashes, provenance = folder / f"osler-{version}.sha256", folder / f"osler-{version}.intoto.json"
+    listing = list_hashes(file for file in files if file.suffix == ".whl")
+    hashes.write_text(listing, encoding="utf-8")
+    locks = sorted(ROOT.glob("requirements*.lock"))
+    made = state_provenance([*files, hashes], locks, os.environ)
+    if made is None:
+        print("no provenance: no workflow builds here")
+        return [hashes]
+    provenance.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    return [hashes, provenance]
+
+
 def source_files(root: str) -> list[str]:
     """What git has or would take; a build, a cache or an editor's file is not among it."""
     listing = ["git", "ls-files", "-co", "--exclude-standard", "-z", "--", root]
@@ -200,6 +240,7 @@ def install_and_ask(wheels: dict[str, Path], version: str, folder: Path) -> None
     osler("ask", "--strategy", "medrag", "--json", QUESTION)
     install("osler-serve", "requirements-docs.lock")
     osler("serve", "key", "ls")
+    osler("doctor", "--install", "--quiet")
 
 
 def reader(folder: Path) -> dict[str, str]:

@@ -2,9 +2,9 @@
 
     python scripts/supply_chain.py [--sbom FILE]
 
-Writes the bill of materials (CycloneDX 1.6): every locked package with its hashes, and the pinned
-weights with theirs. Then asks `pip-audit` for known vulnerabilities of the same lock; where it
-cannot be had or cannot reach its data, that is said, and is no "none known".
+Writes the bill of materials (CycloneDX 1.6): every locked package with its hashes and its licence,
+and the pinned weights with theirs. Then asks `pip-audit` for known vulnerabilities of the same
+lock; where it cannot be had or cannot reach its data, that is said, and is no "none known".
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import tempfile
 import tomllib
 import uuid
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,8 @@ def _packages(lock: str) -> list[dict[str, Any]]:
             purl = f"pkg:pypi/{name.lower().replace('_', '-')}@{version}"
             one = {"type": "library", "bom-ref": purl, "name": name, "version": version}
             found.append({**one, "purl": purl, "hashes": []})
+            if licence := licence_of(name):
+                found[-1]["licenses"] = [{"license": {"name": licence}}]
             if marker:
                 found[-1]["properties"] = [{"name": "osler:marker", "value": marker}]
         elif digest := _HASH.search(line):
@@ -65,6 +68,19 @@ def _packages(lock: str) -> list[dict[str, Any]]:
     if bare := [one["name"] for one in found if not one["hashes"]]:
         raise ValueError(f"locked without a hash: {', '.join(bare)}")
     return found
+
+
+def licence_of(package: str) -> str | None:
+    """As the installed package says it: an SPDX expression, else its classifiers, else the first
+    line of its licence. `None` = it is not installed here, as one of another system is not."""
+    try:
+        said = metadata(package)
+    except PackageNotFoundError:
+        return None
+    marks = [one for one in said.get_all("Classifier", []) if one.startswith("License ::")]
+    lines = (said["License"] or "").splitlines() or ["unknown"]
+    named = " and ".join(one.rpartition(" :: ")[2] for one in marks)
+    return said["License-Expression"] or named or lines[0]
 
 
 def _weights(file: WeightFile) -> dict[str, Any]:

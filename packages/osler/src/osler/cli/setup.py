@@ -61,24 +61,38 @@ def doctor(
     write: Annotated[
         bool, typer.Option("--write", help="With --model: write the resulting settings.")
     ] = False,
+    install: Annotated[
+        bool,
+        typer.Option("--install", help="Only hold the installed files against their records."),
+    ] = False,
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --install: the release's list of hashes."),
+    ] = None,
 ) -> None:
     """Check settings, knowledge base and models, and name the fix for each fault.
 
     Each model is really asked. What is wrong comes first, then one line on the rest. With --model,
     a server's model is asked what it can do, in under a minute, and the settings that follow are
-    shown. Exit code 1: a check failed.
+    shown. With --install, changed, missing and extra files of the installation are named. Exit
+    code 1: a check failed.
     """
     if write and not model:
         raise typer.BadParameter("it goes with --model", param_hint="--write")
-    settings = here.load_settings()
+    if against and not install:
+        raise typer.BadParameter("it goes with --install", param_hint="--against")
     if model:
         from osler.cli.model_probe import probe_configured
 
-        probe_configured(here, settings, write=write)
+        probe_configured(here, here.load_settings(), write=write)
         return
-    from osler.doctor import run_doctor
+    from osler.doctor import DoctorReport, run_doctor
+    from osler.doctor.install import check_install
 
-    report = run_doctor(settings)
+    if install:
+        report = DoctorReport(tuple(check_install(against)), ())
+    else:
+        report = run_doctor(here.load_settings())
     page = doctor_page(report, short=here.quiet, everything=everything)
     here.show_result(page, {"ok": report.ok, **asdict(report)})
     if not report.ok:
