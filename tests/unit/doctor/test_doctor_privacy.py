@@ -11,6 +11,7 @@ import pytest
 from osler.doctor import (
     _check_privacy,
     _check_pseudonyms,
+    _check_records,
     disk_encryption,
     has_plain_pseudonyms,
     open_to_others,
@@ -104,3 +105,23 @@ def test_encryption_is_read_from_the_device(
             (place / "dm").mkdir(parents=True)
             (place / "dm" / "uuid").write_text(name)
     assert disk_encryption(tmp_path / "not" / "there", root=tmp_path) == state
+
+
+@pytest.mark.parametrize(
+    ("sections", "status"),
+    [
+        ({}, "pass"),  # one's own machine: nobody asks for a log
+        ({"audit": {"log": "require"}}, "pass"),
+        ({"audit": {"log": "require"}, "runs": {"days": 184}}, "pass"),
+        ({"audit": {"log": "require"}, "runs": {"days": 183}}, "warn"),
+        ({"audit": {"log": "warn"}, "runs": {"keep": False}}, "warn"),
+        ({"serve": {"patients": True}}, "warn"),
+        ({"serve": {"hook_clients": "clients.json"}, "audit": {"log": "require"}}, "pass"),
+    ],
+)
+def test_a_log_whose_runs_go_within_six_months_is_warned_of(
+    sections: dict[str, object], status: str
+) -> None:
+    check = _check_records(Settings.model_validate(sections))
+    assert check.status == status
+    assert ("184" in check.fix) == (status == "warn" and "serve" not in sections)

@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,27 @@ def test_each_door_leaves_entries_without_the_words(
     assert verify_audit(recorded.site.settings).problems == ()
     folder = log_folder(recorded.site.settings)
     assert b"zyxoquestion" not in b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+def test_each_field_that_the_file_on_the_ai_act_names_is_in_what_was_written(
+    recorded: ServedOsler, client: httpx2.Client
+) -> None:
+    client.post("/api/v1/search", json={"query": "adrenaline"})
+    run = start_run(client, "What is given first?")
+    read_stream(client, run)
+    recorded.wait_for_runs()
+    written: dict[str, set[str]] = {}
+    for entry in entries_of(recorded):
+        written.setdefault(entry["what"], set()).update(entry)
+    text = (ROOT / "docs" / "law" / "ai-act.toml").read_text(encoding="utf-8")
+    duties = [duty for duty in tomllib.loads(text)["duty"] if "fields" in duty]
+    assert len(duties) >= 8
+    lost = [
+        (duty["cite"], what, sorted(set(named) - written.get(what, set())))
+        for duty in duties
+        for what, named in duty["fields"].items()
+    ]
+    assert [one for one in lost if one[2]] == []
 
 
 def test_proof_of_a_run_is_checked_by_a_script_of_its_own(

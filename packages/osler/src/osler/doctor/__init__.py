@@ -31,6 +31,9 @@ from osler.types import Question
 _LEAST_FREE = 1_000_000_000
 
 
+# Days of the longest half of a year: the EU's AI Act, articles 19 and 26(6).
+_SIX_MONTHS = 184
+
 CheckStatus = Literal["pass", "warn", "fail"]
 
 
@@ -52,6 +55,7 @@ def run_checks(settings: Settings) -> Iterator[Check]:
         ("knowledge base", _check_knowledge_base),
         ("private sources", _check_privacy),
         ("people in danger", _check_danger),
+        ("records", _check_records),
         ("pseudonyms", _check_pseudonyms),
         ("files", _check_files),
         ("encryption", _check_encryption),
@@ -171,6 +175,23 @@ def _check_danger(settings: Settings) -> Check:
     if settings.danger.region == ANYWHERE and not settings.danger.emergency:
         return Check("people in danger", "pass", f"{detail}; no country's numbers are set")
     return Check("people in danger", "pass", f"{detail}, region {settings.danger.region}")
+
+
+def _check_records(settings: Settings) -> Check:
+    """A log's hashes lead to runs: a log without them says little."""
+    runs, serve = settings.runs, settings.serve
+    days = "without an end" if runs.days is None else f"for {runs.days:g} days"
+    detail = (
+        f"audit.log is {settings.audit.log}, runs are {f'kept {days}' if runs.keep else 'not kept'}"
+    )
+    is_clinic = serve.patients or serve.hook_clients or serve.launch_servers
+    if settings.audit.log == "off":
+        fix = "a record system's questions leave no trace: set audit.log = require"
+        return Check("records", "warn" if is_clinic else "pass", detail, fix)
+    if not runs.keep or (runs.days is not None and runs.days < _SIX_MONTHS):
+        fix = f"the EU's AI Act asks for six months: runs.keep = true, runs.days = {_SIX_MONTHS}"
+        return Check("records", "warn", detail, f"{fix} or more (docs/law/ai-act.toml)")
+    return Check("records", "pass", detail)
 
 
 def _check_pseudonyms(settings: Settings) -> Check:
