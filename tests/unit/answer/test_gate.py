@@ -226,7 +226,7 @@ async def test_what_has_learnt_what_answers_is_added_for_the_sentences_that_are_
     found = await gate.weigh_sentences(ASKED.text, [hit(GUMS), hit(JOINTS, 1)])
     assert [one.text for one in found] == [JOINTS, GUMS]
     assert [one.relevance for one in found] == pytest.approx(
-        [chance(0.75 + 2.0), chance(1.5 + 0.2)]
+        [chance(0.75 + 1.5 * 2.0), chance(1.5 + 1.5 * 0.2)]
     )
     facts = AskedFacts(gate.reader.read(ASKED.text))
     (best,) = await gate.read_best(facts, [hit(GUMS), hit(JOINTS, 1)], most=1)

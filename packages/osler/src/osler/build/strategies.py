@@ -25,6 +25,11 @@ from osler.settings import (
 from osler.trace import Solver
 
 
+_QUOTED_FROM = 2
+"""Passages that quotes are chosen from, as a multiple of what a writing model is shown: over large
+corpora 295 of 491 first quotes are right, with half as many passages 278; elsewhere none is lost."""
+
+
 def build_rag(build: StrategyBuild, k: int) -> Solver:
     """One search, then the answer."""
     from osler.methods.episode import MethodDeps
@@ -46,9 +51,10 @@ def build_auto(build: StrategyBuild, k: int) -> AutoSolver:
         for route in found
     ]
     once = build_rag(build, k)
-    return AutoSolver(
-        (*routes, *(AutoRoute(kind, "rag", once) for kind in ("verdict", "options", "fact")))
-    )
+    wide = once if build.may_write("reader") else build_rag(build, k * _QUOTED_FROM)
+    for kind, found in (("verdict", once), ("options", once), ("fact", wide)):
+        routes.append(AutoRoute(kind, "rag", found))
+    return AutoSolver(tuple(routes))
 
 
 def build_solver(settings: Settings, parts: Parts, plan: SavedPlan | None = None) -> Solver:
