@@ -24,10 +24,9 @@ from osler.settings import (
 )
 from osler.trace import Solver
 
-
 _QUOTED_FROM = 2
 """Passages that quotes are chosen from, as a multiple of what a writing model is shown: over large
-corpora 295 of 491 first quotes are right, with half as many passages 278; elsewhere none is lost."""
+texts 295 of 491 first quotes are right, with half as many passages 278; elsewhere none is lost."""
 
 
 def build_rag(build: StrategyBuild, k: int) -> Solver:
