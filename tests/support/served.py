@@ -178,9 +178,10 @@ def serve_osler(
     model: FixedModel | None = None,
     page: Page = no_page,
     fill: Callable[[Path], None] = fill_knowledge_base,
+    port: int = 0,
     **sections: Any,
 ) -> Iterator[ServedOsler]:
-    """The server, ready to answer; it is stopped at the end."""
+    """The server, ready to answer, at a free port or this one; it is stopped at the end."""
     if "uploads" in sections.get("serve", {}):
         sections = {"embedder": bring_encoder(home), **sections}
     settings = serving_settings(home, **sections)
@@ -189,7 +190,7 @@ def serve_osler(
     speaks = model or FixedModel()
     shelf = loaded_shelf(settings, speaks)
     made = build_state(settings, page, shelf=shelf)
-    sock = open_sockets("127.0.0.1", 0)
+    sock = open_sockets("127.0.0.1", port)
     port = sock.getsockname()[1]
     up = threading.Event()
     running = _SignallingServer(build_server(create_app(made), made).config, made, up)

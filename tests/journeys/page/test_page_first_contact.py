@@ -121,7 +121,7 @@ def test_a_question_to_ask_next_is_one_click_and_is_answered(
 ) -> None:
     with window(quoting) as page:
         ask_question(page, "Which drug is given first in an acute attack of gout?")
-        page.get_by_role("button", name="Gout: diet?").click()
+        page.get_by_role("button", name="Gout: what about diet?").click()
         page.wait_for_url("**/#/threads/**")
         expect_count(page.locator(".turn"), 2)
         expect_text(page.locator(".turn .answer"), "Beer and offal")

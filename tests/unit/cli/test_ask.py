@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer import testing
 
 from osler.answer.follow_up import Standalone
 from osler.build import Parts
@@ -79,15 +80,20 @@ def ending(monkeypatch: pytest.MonkeyPatch) -> Ending:
     return Ending(monkeypatch)
 
 
-def test_the_answer_comes_first_then_its_passage_then_one_line_on_how(
+def test_the_answer_comes_first_then_its_source_then_one_line_on_how(
     osler: Any, asked: list[Settings]
 ) -> None:
     result = osler("ask", QUESTION, *RAG)
     assert result.exit_code == 0
     answer, evidence, how = result.stdout.split("\n\n")
-    assert "Give adrenaline into the outer thigh at once" in answer
-    assert "] guideline · Anaphylaxis · First minutes" in evidence
-    assert "illustrative sample text" in evidence
+    quote = "Give adrenaline into the outer thigh at once"
+    assert quote in answer
+    assert evidence.splitlines() == [
+        "[1] guideline · Anaphylaxis · First minutes, p. 3, 2021",
+        "illustrative sample text, not a clinical reference",
+    ]
+    long = osler("ask", QUESTION, *RAG, "--long").stdout
+    assert f"Anaphylaxis is a medical emergency. «{quote}" in " ".join(long.split())
     assert how.startswith("How: rag; 1 passage of guideline read; quoted; ")
     assert "(osler trace 2" in " ".join(how.split())
     assert result.stderr == "", "a wait of less than ten seconds is not told in a pipe"
@@ -243,6 +249,19 @@ def test_standard_input_that_is_no_question_ends_with_2(osler: Any, stdin: bytes
     result = osler("ask", "-", stdin=stdin)
     assert result.exit_code == 2
     assert result.stderr.startswith("osler: the question ")
+
+
+def test_without_a_question_a_terminal_has_a_conversation(
+    osler: Any, asked: list[Settings], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(testing._NamedTextIOWrapper, "isatty", lambda _: True, raising=False)
+    lines = (QUESTION, "And in anaphylaxis of children?", "", "not asked")
+    talked = osler("ask", *RAG, stdin="\n".join(lines))
+    assert talked.exit_code == 0
+    assert talked.stdout.count("Give adrenaline into the outer thigh at once") == 2
+    assert "searched for: " in talked.stdout
+    (thread,) = ThreadStore(tmp_path / "osler").read_threads()
+    assert len(thread.turns) == 2
 
 
 def test_options_are_given_one_by_one(osler: Any, ending: Ending, solution: Solution) -> None:

@@ -148,7 +148,7 @@ def test_questions_to_ask_next_name_sections_that_were_found(home: Path) -> None
         run = ask(http, place, "What is given first in an acute attack?")
         assert len(http.get(f"/api/v1/runs/{run}").json()["evidence"]) == 1
         told = http.get(f"/api/v1/runs/{run}/follow_ups").json()["questions"]
-        assert told == ["Gout: diet?"]
+        assert told == ["Gout: what about diet?"]
         found = http.post("/api/v1/search", json={"query": told[0]}).json()["hits"]
         assert "Beer and offal" in found[0]["passage"]["text"]
 

@@ -1,10 +1,10 @@
 import { useState } from "react";
-import type { About, Run } from "../api";
+import { start, type About, type Run } from "../api";
 import { draft } from "../hooks";
+import { link } from "../place";
 import type { Tongue } from "../words";
 import { Feedback } from "./Feedback";
-import { copied, saved, Share, USUAL } from "./Share";
-import { useDoing } from "./Share";
+import { copied, saved, Share, USUAL, useDoing } from "./Share";
 
 type Given = { run: Run; about: About; again?: () => void; speak: Tongue };
 
@@ -18,6 +18,11 @@ export function Actions({ run, about, again, speak }: Given) {
     draft(run.question);
     window.location.hash = "#/";
   };
+  const beside = async (strategy: string) => {
+    const { run_id } = await start({ question: run.question, options: run.options, strategy });
+    window.location.hash = link("compare", run.run_id, run_id);
+    return "";
+  };
   return (
     <>
       <div className="actions row" role="group" aria-label={speak.label(words.actions)}>
@@ -27,12 +32,18 @@ export function Actions({ run, about, again, speak }: Given) {
         <button aria-expanded={judging} onClick={() => judge(!judging)}>
           {words.feedback}
         </button>
+        <button onClick={edit}>{words.edit}</button>
         <details className="menu">
           <summary className="button">{words.others}</summary>
           <div>
             <Share path={path} about={about} speak={speak} />
             {again && <button onClick={again}>{words.askAgain}</button>}
-            <button onClick={edit}>{words.edit}</button>
+            <select aria-label={words.beside} value="" onChange={(event) => doing(() => beside(event.target.value))}>
+              <option value="">{words.beside}</option>
+              {about.strategies.filter((name) => name !== run.strategy).map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
             <a className="button" href={`${path}/report.html`}>
               {words.report}
             </a>

@@ -15,13 +15,14 @@ export function Drop({ speak }: { speak: Tongue }) {
       if (!event.dataTransfer?.types.includes("Files")) return;
       event.preventDefault();
       hover(event.type === "dragover");
-      if (event.type === "drop") void take([...event.dataTransfer.files]);
+      // Entries are gone once the event is over; a folder is one whose files are asked for.
+      if (event.type === "drop") void take([...event.dataTransfer.items].map((one) => one.webkitGetAsEntry() ?? one.getAsFile()));
     };
-    const take = async (files: File[]) => {
+    const take = async (entries: Dragged[]) => {
       const places = await api.places().catch(() => null); // asked when it is wanted: not everybody may
       const source = places?.sources[0];
       if (!source) return tell([words.noUploads]);
-      for (const file of files) {
+      for await (const file of filesOf(entries)) {
         const name = plain(file.name);
         tell((known) => [...known, `${name}: ${words.readingFile}`]);
         const said = await api.send(source, file, () => undefined).then((done) => outcome(done, speak), why);
@@ -43,4 +44,18 @@ export function Drop({ speak }: { speak: Tongue }) {
       {lines.length > 0 && <button onClick={() => tell([])}>{words.close}</button>}
     </div>
   );
+}
+
+type Dragged = FileSystemEntry | File | null;
+
+// Files in the order of their folders; what is dragged along that is no file is left out.
+async function* filesOf(entries: Dragged[]): AsyncGenerator<File> {
+  for (const one of entries) {
+    if (one instanceof File) yield one;
+    else if (one?.isFile) yield await new Promise<File>((done, failed) => (one as FileSystemFileEntry).file(done, failed));
+    if (one instanceof File || !one?.isDirectory) continue;
+    const folder = (one as FileSystemDirectoryEntry).createReader();
+    const read = () => new Promise<FileSystemEntry[]>((done, failed) => folder.readEntries(done, failed));
+    for (let more = await read(); more.length > 0; more = await read()) yield* filesOf(more); // a hundred at a time
+  }
 }

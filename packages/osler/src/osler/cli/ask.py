@@ -6,12 +6,12 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from osler.cli.conversation import ask_in_thread, converse
 from osler.cli.options import Asked, Choices, EstimateAlone, Offered, Planner, Trace
 from osler.cli.run_output import first_step, make_report, show_result, watch_events
 from osler.cli.session import ABSTAINED, CliSession, complete_preset, complete_strategy
@@ -19,10 +19,8 @@ from osler.errors import BadConfig, BadQuestion, OslerError, read_text_file, tra
 from osler.text import escape_controls
 
 if TYPE_CHECKING:
-    from osler.answer.follow_up import Standalone
     from osler.methods.omni.dossier import SavedPlan
     from osler.runs.answering import FinishedRun
-    from osler.runs.threads import Thread
     from osler.settings import Settings
     from osler.trace import Sink
     from osler.types import Question
@@ -51,6 +49,10 @@ GivenPlan = Annotated[
 
 WithFilm = Annotated[
     bool, typer.Option("--film", help="Show the steps of the run: live, and below the answer.")
+]
+
+WithPassages = Annotated[
+    bool, typer.Option("--long", help="Show each quote in its passage, below the answer.")
 ]
 
 QuestionFile = Annotated[
@@ -93,10 +95,11 @@ def ask(
     ] = False,
     estimate: EstimateAlone = False,
     film: WithFilm = False,
+    long: WithPassages = False,
     thread: ThreadName = None,
     standalone: AskedAs = None,
 ) -> None:
-    """Answer a question from cited evidence, or abstain.
+    """Answer a question from cited evidence, or abstain. Without one: a conversation.
 
     Where no strategy is named, here or in the settings, it is auto: a formula is computed, several
     steps are taken by rules, and all else is one search with a single fused ranking and the
@@ -114,89 +117,25 @@ def ask(
     if file is not None:
         if question or option or given or thread:
             raise BadQuestion("--file stands alone", fix="leave out the question and its options")
+        questions = read_questions(file)
         if estimate:
-            show_estimate(here, settings, read_questions(file))
-            return
-        ask_of_file(here, settings, file, trace)
-        return
+            return show_estimate(here, settings, questions)
+        return ask_all(here, settings, questions, trace, passages=long)
+    if question is None and given is None and sys.stdin.isatty():
+        return converse(here, settings, thread, film=film, passages=long)
     asked = _pick_question(question, tuple(option or ()), given)
     # Verbs import what they run: `--help` and a usage error load neither numpy nor a model.
     if estimate:
-        show_estimate(here, settings, [asked])
-        return
-    if thread is not None:
-        _ask_in_thread(here, settings, thread, asked, standalone, film=film, trace=trace)
-        return
+        return show_estimate(here, settings, [asked])
     from osler.runs.answering import ask as solve
 
     with watch_events(here, trace, first=first_step(settings), film=film) as sink:
-        finished = asyncio.run(solve(settings, asked, sink=sink, plan_only=plan_only, plan=given))
-    show_result(here, make_report(finished, asked), film=film)
-
-
-def _ask_in_thread(
-    here: CliSession,
-    settings: Settings,
-    name: str,
-    asked: Question,
-    standalone: str | None,
-    *,
-    film: bool,
-    trace: Path | None,
-) -> None:
-    """Answers in the thread and shows how the question was searched for.
-
-    Raises `BadConfig` where runs are not kept: a thread consists of runs.
-    """
-    from osler.runs.threads import ThreadMoved, ThreadStore, UnknownThread
-
-    if not settings.runs.keep:
-        raise BadConfig("a thread needs its runs", fix="set runs.keep = true")
-    store = ThreadStore(settings.home)
-    thread = store.create_thread(name)
-    store.require_room(thread)
-    with watch_events(here, trace, first=first_step(settings), film=film) as sink:
-        alone, question, finished = asyncio.run(
-            _answer_turn(here, settings, thread, asked, standalone, sink)
-        )
-    try:
-        store.add_turn(thread, finished.run, asked.text, alone)
-    except (ThreadMoved, UnknownThread) as moved:
-        # Somebody else asked in it meanwhile: the answer is shown, and its run is kept.
-        moved.fix = f"`osler trace {finished.run}` has this answer; ask again in the thread"
-        with suppress(typer.Exit):
-            show_result(here, make_report(finished, question), film=film)
-        raise
-    show_result(here, make_report(finished, question), film=film)
-
-
-async def _answer_turn(
-    here: CliSession,
-    settings: Settings,
-    thread: Thread,
-    asked: Question,
-    standalone: str | None,
-    sink: Sink,
-) -> tuple[Standalone, Question, FinishedRun]:
-    """How the question was searched for, and its run."""
-    from osler.answer.follow_up import Standalone
-    from osler.build.danger import danger_notice
-    from osler.questions import parse_question
-    from osler.runs.answering import ask
-    from osler.runs.threads import make_standalone
-
-    # Danger may stand in the reader's own words, or in those of an earlier turn.
-    notice = danger_notice(settings, asked, [turn.question for turn in thread.turns])
-    alone = (
-        Standalone(standalone, "user")
-        if standalone
-        else await make_standalone(settings, asked.text, thread.asked)
-    )
-    question = parse_question(alone.text, options=asked.options)
-    if alone.by:
-        here.print_line(f"searched for: {alone.text}\n")
-    finished = await ask(settings, question, sink=sink, danger=notice)
-    return alone, question, finished
+        if thread is not None:
+            report = ask_in_thread(here, settings, thread, asked, standalone, sink)
+        else:
+            made = solve(settings, asked, sink=sink, plan_only=plan_only, plan=given)
+            report = make_report(asyncio.run(made), asked)
+    return show_result(here, report, film=film, passages=long)
 
 
 def show_estimate(here: CliSession, settings: Settings, questions: Sequence[Question]) -> None:
@@ -319,15 +258,20 @@ def _write_plan(path: Path, text: str) -> None:
         path.write_text(f"{text}\n", encoding="utf-8")
 
 
-def ask_of_file(here: CliSession, settings: Settings, path: Path, trace: Path | None) -> None:
-    """Asks every question of a file; with --json one document a line.
+def ask_all(
+    here: CliSession,
+    settings: Settings,
+    questions: Sequence[Question],
+    trace: Path | None,
+    *,
+    passages: bool,
+) -> None:
+    """Asks every question; with --json one document a line.
 
-    Ends with exit code 1 where none was answered. Raises `BadQuestion` for a file that cannot be
-    read, before anything is loaded.
+    Ends with exit code 1 where none was answered.
     """
-    questions = read_questions(path)
     with watch_events(here, trace, first=("opening the knowledge base", "")) as sink:
-        if not asyncio.run(_answer_all(here, settings, questions, sink)):
+        if not asyncio.run(_answer_all(here, settings, questions, sink, passages=passages)):
             raise typer.Exit(ABSTAINED)
 
 
@@ -346,7 +290,12 @@ def read_questions(path: Path) -> list[Question]:
 
 
 async def _answer_all(
-    here: CliSession, settings: Settings, questions: Sequence[Question], sink: Sink
+    here: CliSession,
+    settings: Settings,
+    questions: Sequence[Question],
+    sink: Sink,
+    *,
+    passages: bool,
 ) -> int:
     """Shows each answer when it is there; the number of questions that were answered."""
     from osler.cli.render import run_page, short_page
@@ -362,7 +311,8 @@ async def _answer_all(
         else:
             console = here.make_console()
             console.print(f"? {question.text}", style="bold", markup=False)
-            console.print(short_page(report) if here.quiet else run_page(report))
+            page = run_page(report, with_film=False, with_facts=False, with_passages=passages)
+            console.print(short_page(report) if here.quiet else page)
             console.print("")
         sys.stdout.flush()
         solution = finished.solution

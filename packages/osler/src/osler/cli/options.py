@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Asked = Annotated[
     str | None,
-    typer.Argument(help='The question; "-" or nothing = standard input.', show_default=False),
+    typer.Argument(help='The question; "-" = standard input.', show_default=False),
 ]
 Choices = Annotated[
     list[str] | None,

@@ -86,18 +86,21 @@ def run_page(
     notes: bool = False,
     with_danger: bool = True,
     with_facts: bool = True,
+    with_passages: bool = True,
 ) -> Group:
     """All there is to show: answer, evidence, film, why it halted, what it cost.
 
     `notes`: the film with the notes of models that may not word medicine, else folded away.
-    Without `with_facts`, one line says how the answer came about.
+    Without `with_facts`, one line says how the answer came about. Without `with_passages`, each
+    piece of evidence is a line, and no quote of the answer is shown again.
     """
     blocks: list[list[RenderableType]] = []
     if with_danger and report.danger is not None:
         blocks.append([danger_block(report.danger)])
     if report.solution is not None:
         answer = report.solution.answer
-        blocks += [answer_block(answer, report.question), evidence_block(answer)]
+        blocks.append(answer_block(answer, report.question))
+        blocks.append(evidence_block(answer) if with_passages else source_lines(answer))
         blocks.append(cautions_block(answer))
         blocks.append(proof_block(proof_steps(report.events), answer))
     if with_film:
@@ -190,6 +193,18 @@ def evidence_block(answer: Answer) -> list[RenderableType]:
     for group in _by_passage(answer.evidence):
         numbers = " ".join(f"[{number}]" for number, _ in group)
         lines += _passage_entry(numbers, group[0][1].passage, mark_quotes(group))
+    return lines
+
+
+def source_lines(answer: Answer) -> list[RenderableType]:
+    """Where each piece of evidence is from, in a line; with its quote where the answer lacks it."""
+    lines: list[RenderableType] = []
+    for number, one in enumerate(answer.evidence, 1):
+        lines.append(Text(escape_controls(f"[{number}] {_head_text(one.passage)}"), style="cyan"))
+        if one.quote not in answer.text:
+            lines.append(_Indented(Text(escape_controls(f"{OPEN}{one.quote}{CLOSE}"))))
+    if any(one.passage.illustrative for one in answer.evidence):
+        lines.append(Text(ILLUSTRATIVE, style="yellow"))
     return lines
 
 
@@ -345,14 +360,17 @@ class _Indented:
 
 
 def _passage_entry(mark: str, passage: Passage, body: Text) -> list[RenderableType]:
-    known = (passage.source, passage.title, str(passage.locator), passage.id)
-    head = " · ".join(part for part in known if part)
+    head = f"{_head_text(passage)} · {passage.id}"
     lines: list[RenderableType] = [
         Text(escape_controls(f"{mark} {head}" if mark else head), style="cyan")
     ]
     if passage.illustrative:
         lines.append(_Indented(Text(ILLUSTRATIVE, style="yellow")))
     return [*lines, _Indented(body)]
+
+
+def _head_text(passage: Passage) -> str:
+    return " · ".join(filter(None, (passage.source, passage.title, str(passage.locator))))
 
 
 def _option_text(letter: str, question: Question) -> str:

@@ -281,7 +281,7 @@ def find_state(events: Sequence[Event]) -> dict[str, Any] | None:
     return {key: getattr(valued[-1], key) for key in ("metric", "value", "sigma", "halted")}
 
 
-def show_result(here: CliSession, report: RunPage, *, film: bool) -> None:
+def show_result(here: CliSession, report: RunPage, *, film: bool, passages: bool = False) -> None:
     from osler.cli.render import run_page, short_page
 
     # Where the live film and the page meet on one terminal, the film is not shown twice.
@@ -294,7 +294,13 @@ def show_result(here: CliSession, report: RunPage, *, film: bool) -> None:
         here.make_console().print(
             short_page(report)
             if here.quiet
-            else run_page(report, with_film=film and not seen, with_danger=seen, with_facts=film)
+            else run_page(
+                report,
+                with_film=film and not seen,
+                with_danger=seen,
+                with_facts=film,
+                with_passages=passages or film,
+            )
         )
     if code := _exit_code(report):
         raise typer.Exit(code)
