@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from osler.sources.formats.pubmed import TrimmedStream
+from osler.sources.formats.trimmed_stream import TrimmedStream
 
 NAMES = ("ReferenceList", "AuthorList")
 TAGS = st.sampled_from([*NAMES, "ReferenceLists", "Author", "Title"])

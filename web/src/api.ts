@@ -7,6 +7,9 @@ export interface Locator {
   url: string;
   code: string;
   kind: string;
+  authors: string[];
+  journal: string;
+  notice: string; // what was published against the work: a retraction, with its date and reason
 }
 
 export interface Passage {
@@ -81,7 +84,7 @@ export interface Run {
   seconds: number | null;
   snapshot: string;
   ahead: number; // runs that wait for a place before this one does
-  changed: { number: number; passage: string; state: "changed" | "gone" }[];
+  changed: { number: number; passage: string; state: "changed" | "gone" | "noticed"; notice: string }[];
   error: { code: string; detail: string } | null;
 }
 

@@ -16,6 +16,7 @@ from osler.answer.follow_up import Standalone
 from osler.build import Parts
 from osler.build.models import LoadedModel
 from osler.errors import ModelMissing
+from osler.kb.base import KnowledgeBase
 from osler.retrieve.relevance import OverlapRelevance
 from osler.runs import answering
 from osler.runs.threads import FILE, MOST_TURNS, ThreadStore
@@ -451,3 +452,23 @@ def test_a_shown_run_says_what_of_its_evidence_is_gone(osler: Any, run: Path, fo
     (folder / "gout.md").write_text("# Gout\n\nUrate crystals form.\n")
     assert osler("kb", "add", "gout.md", "--source", "guideline").exit_code == 0
     assert "[1] this evidence is gone since: " in osler("trace", run.name).stdout
+
+
+def test_a_saved_answer_whose_evidence_was_retracted_since_is_told_of_it(
+    osler: Any, run: Path, passage: Passage, tmp_path: Path
+) -> None:
+    article = replace(passage, illustrative=False, locator=replace(passage.locator, code="PMID:77"))
+    with KnowledgeBase.create(tmp_path / "osler" / "kb") as kb:
+        kb.put([article])
+    assert "against its evidence" not in osler("trace", run.name).stdout
+    listed = tmp_path / "rw.csv"
+    listed.write_text(
+        "RetractionDate,RetractionNature,Reason,OriginalPaperDOI,OriginalPaperPubMedID\n"
+        "7/14/2022 0:00,Retraction,+Error in Data;,unavailable,77\n"
+    )
+    told = osler("kb", "update", "--retractions", str(listed))
+    assert told.exit_code == 0
+    assert "saved answers that cite what is retracted: 1" in told.stdout
+    assert run.name in told.stdout
+    since = "[1] since this answer, against its evidence: Retraction, 2022-07-14: Error in Data"
+    assert since in osler("trace", run.name).stdout

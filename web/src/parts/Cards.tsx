@@ -1,5 +1,5 @@
 import { useState } from "react";
-import type { Evidence, Passage, Run } from "../api";
+import type { Evidence, Locator, Passage, Run } from "../api";
 import { marked, plain } from "../plain";
 import type { Tongue } from "../words";
 import { leading, type Lit } from "./Answer";
@@ -56,12 +56,13 @@ function documents(evidence: Evidence[]): Quotes[] {
 
 function Document({ quotes, ...given }: Given & { quotes: Quotes }) {
   const { passage } = quotes[0];
-  const { year, kind, url } = passage.locator;
+  const { kind, url, notice } = passage.locator;
   const { words } = given.speak;
-  const facts = [year, kind, passage.illustrative && words.illustrative, passage.licence];
+  const facts = [byline(passage.locator), kind, passage.illustrative && words.illustrative, passage.licence];
   return (
     <article className="document">
       <h4 dir="auto">{plain(passage.title || passage.id)}</h4>
+      {notice && <p role="alert">{plain(notice)}</p>}
       <p className="small">
         {plain(facts.filter(Boolean).join(" · "))} <Outside url={url} />
       </p>
@@ -87,7 +88,7 @@ function Card({ one, run, speak, lit, shared }: Given & { one: Evidence }) {
   const lead = leading(run) === one.number;
   const times = run.answer?.statements.filter((said) => said.cites.includes(one.number)).length ?? 0;
   const found = one.query && one.query !== run.question && `${words.foundBy} “${plain(one.query)}”`;
-  const now = run.changed.find((each) => each.number === one.number)?.state;
+  const now = run.changed.find((each) => each.number === one.number);
   return (
     <button
       id={`card-${one.number}`}
@@ -101,7 +102,7 @@ function Card({ one, run, speak, lit, shared }: Given & { one: Evidence }) {
       </span>
       {lead ? <span className="small">{words.quotedAbove}</span> : <InContext one={one} />}
       <span className="small">
-        {now && <span className="badge failed">{now === "gone" ? words.goneSince : words.changedSince}</span>}
+        {now && <span className="badge failed">{plain(now.notice) || (now.state === "gone" ? words.goneSince : words.changedSince)}</span>}
         {times > 1 && <span className="badge">{`${words.cited} ×${times}`}</span>}
         {shared?.has(one.passage.id) && <span className="badge both">{words.both}</span>}
         {found}
@@ -128,6 +129,12 @@ function InContext({ one }: { one: Evidence }) {
   );
 }
 
+// As citations name a work: "Smith JA, Lee K et al. · 2021 · Lancet".
+function byline({ authors, year, journal }: Locator): string {
+  const named = authors.slice(0, 2).join(", ") + (authors.length > 2 ? " et al." : "");
+  return [named, year, journal].filter(Boolean).join(" · ");
+}
+
 // Where in its document a passage stands.
 function place(passage: Passage, speak: Tongue): string {
   const { section, page } = passage.locator;
@@ -136,7 +143,7 @@ function place(passage: Passage, speak: Tongue): string {
 }
 
 export function about(passage: Passage, speak: Tongue): string {
-  const { year, kind } = passage.locator;
-  const parts = [place(passage, speak), year, kind, passage.licence, passage.illustrative && speak.words.illustrative];
+  const { kind, notice } = passage.locator;
+  const parts = [notice, byline(passage.locator), place(passage, speak), kind, passage.licence, passage.illustrative && speak.words.illustrative];
   return plain(parts.filter(Boolean).join(" · "));
 }

@@ -141,8 +141,6 @@ async def _changed(site: ServerState, view: RunView) -> list[reports.ChangedView
         kb = (await site.shelf.open_knowledge()).kb
     except KnowledgeBaseError:
         return []
-    if await asyncio.to_thread(lambda: kb.snapshot) == view.snapshot:
-        return []
     answer, settings = view.solution.answer, site.settings
     found = await asyncio.to_thread(find_changed, settings, kb, answer)
     return [reports.ChangedView.from_value(one) for one in found]

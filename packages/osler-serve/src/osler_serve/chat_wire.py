@@ -137,6 +137,9 @@ def describe_answer(answer: Answer, addresses: Sequence[str]) -> dict[str, Any]:
             "title": one.passage.title or one.passage.id,
             "url": address,
             "year": one.passage.locator.year,
+            "authors": one.passage.locator.authors,
+            "journal": one.passage.locator.journal,
+            "notice": one.passage.locator.notice,
             "illustrative": one.passage.illustrative,
         }
         for number, (one, address) in enumerate(zip(answer.evidence, addresses, strict=True), 1)

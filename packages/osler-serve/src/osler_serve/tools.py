@@ -216,6 +216,9 @@ def _add_search_and_fetch(mcp: MCPServer[Any], at: At) -> None:
         about = {
             "source": passage.source,
             "section": passage.locator.section,
+            "authors": ", ".join(passage.locator.authors),
+            "journal": passage.locator.journal,
+            "notice": passage.locator.notice,
             "licence": passage.licence,
         }
         return FetchedDocument(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -131,6 +132,39 @@ def test_ris_opens_in_a_reader_of_ris() -> None:
     assert guide["doi"] == "10.1000/xyz.12"
     assert booklet["title"] == "内科学"
     assert booklet["issn"] == "9787117263757", "the tag of ISSN and ISBN is one"
+
+
+AUTHORED = replace(
+    TRIAL,
+    locator=replace(
+        TRIAL.locator,
+        authors=("Smith JA", "王小明", "UK Iron and Blood Group"),
+        journal="J Iron",
+        notice="Retraction, 2022-02-01: Error in Data",
+        key="smith:2021_iron",
+    ),
+)
+
+
+def test_authors_journal_key_and_notice_open_in_readers_of_references() -> None:
+    whole = exported()
+    cited = cite(AUTHORED, AUTHORED.text[:20])
+    answer = Answer((Statement("Metformin lowered HbA1c.", (1,)),), (cited,))
+    one = replace(whole, solution=replace(whole.solution, answer=answer))
+    (ris,) = rispy.loads(write_export([one], "ris").decode())
+    assert ris["authors"] == ["Smith, JA", "王小明", "UK Iron and Blood Group"]
+    assert (ris["id"], ris["journal_name"]) == ("smith:2021_iron", "J Iron")
+    assert AUTHORED.locator.notice in ris["notes"]
+    (entry,) = parse_string(write_export([one], "bibtex").decode()).entries
+    assert (entry.key, entry["journal"]) == ("smith:2021_iron", "J Iron")
+    assert entry["author"] == "Smith, JA and 王小明 and {UK Iron and Blood Group}"
+    assert AUTHORED.locator.notice in entry["note"].replace("\\", "")
+    for to in ("markdown", "html"):
+        text = write_export([one], to).decode()
+        assert "Smith JA, 王小明, UK Iron and Blood Group" in text
+        assert AUTHORED.locator.notice.upper() in text
+    (row,) = csv.DictReader(io.StringIO(write_export([one], "csv").decode("utf-8-sig")))
+    assert row["notice"] == AUTHORED.locator.notice
 
 
 def test_bibtex_opens_in_a_reader_of_bibtex() -> None:

@@ -284,7 +284,7 @@ def _path(*parts: str) -> str:
 
 def given_query(query: Mapping[str, Any] | None) -> dict[str, Any]:
     """Without what is empty, which the server takes as not asked for."""
-    return {name: value for name, value in (query or {}).items() if value not in ("", None)}
+    return {name: value for name, value in (query or {}).items() if value not in ("", None, [])}
 
 
 class EventReader:

@@ -36,8 +36,8 @@ MOST = 6
 """Cautions of one answer; the more serious rules first."""
 WORDS: Mapping[str, Mapping[Language, str]] = {
     "retracted": {
-        "en": '{mine} was retracted: it says "{said}" of itself.',
-        "zh": "{mine} 已被撤稿：其自身标注为“{said}”。",
+        "en": '{mine} was retracted: "{said}".',
+        "zh": "{mine} 已被撤稿：“{said}”。",
     },
     "superseded": {
         "en": "{mine} ({old}) has a later issue among what was found: {theirs} ({new}).",
@@ -264,8 +264,8 @@ _GONE_WORDS = {
         "zh": "{mine}（{old}）未被采用：检索到其更新的版本 {theirs}（{new}）。",
     },
     "retracted": {
-        "en": '{mine} was left out: it says "{said}" of itself.',
-        "zh": "{mine} 未被采用：其自身标注为“{said}”。",
+        "en": '{mine} was left out: "{said}".',
+        "zh": "{mine} 未被采用：“{said}”。",
     },
 }
 

@@ -5,7 +5,7 @@ and headings. `osler.answer.cautions` words their findings.
 
 | Rule | A cited passage is named when |
 |---|---|
-| `retracted` | its publication type or its title says that it was retracted |
+| `retracted` | a notice, its publication type or its title says that it was retracted |
 | `superseded` | a passage of its source was found whose title is the same but for edition, version or year, of a later one |
 """  # noqa: E501  a table's row is one line
 
@@ -53,10 +53,11 @@ _GENERIC = frozenset(_GENERIC_WORDS.split())
 
 
 def retraction_notice(passage: Passage) -> str:
-    """The passage's own words that say it was retracted; "" otherwise.
-
-    The notice of a retraction is not itself retracted.
+    """The notice of its retraction, else the passage's own words that say it was retracted; ""
+    otherwise. The notice of a retraction is not itself retracted.
     """
+    if passage.locator.is_retracted:
+        return passage.locator.notice
     for said in (passage.locator.kind, passage.title):
         if _RETRACTED.search(said) and not _NOTICE.search(said):
             return said

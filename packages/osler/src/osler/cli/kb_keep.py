@@ -16,6 +16,7 @@ from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
     from osler.kb.base import KnowledgeBase
+    from osler.settings import Settings
     from osler.sources.download.job import DownloadJob, DownloadRecipe
 
 
@@ -36,6 +37,14 @@ def update(
     prune: Annotated[
         bool, typer.Option("--prune", help="Remove the documents of files that are gone.")
     ] = False,
+    retractions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Only mark what this CSV file of Retraction Watch's names; each later update reads"
+            " it again.",
+            show_default=False,
+        ),
+    ] = None,
     wait: Wait = PATIENCE,
 ) -> None:
     """Read new and changed files again. Files that are gone are listed.
@@ -43,6 +52,9 @@ def update(
     Exit code 6: files could not be read that could be before, or are new.
     """
     settings = here.load_settings()
+    if retractions is not None:
+        _mark_retractions(here, settings, retractions, wait)
+        return
     with open_kb(settings, wait) as kb, show_progress(here) as report:
         known = _list_failures(kb, source)
         added = kb.update(
@@ -51,6 +63,24 @@ def update(
         by_words = count_by_words(settings, kb)
         is_news = not _list_failures(kb, source) <= known
     show_added(here, added, by_words, is_news=is_news)
+
+
+def _mark_retractions(here: CliSession, settings: Settings, path: Path, wait: float) -> None:
+    from osler.build.privacy import open_runs
+    from osler.runs.files import list_runs_citing, run_folders
+
+    with open_kb(settings, wait) as kb:
+        done = kb.mark_retractions(path)
+        retracted = kb.list_retracted()
+    runs = filter(open_runs(settings), run_folders(settings.runs.path))
+    citing = list_runs_citing(runs, retracted)
+    here.show({**asdict(done), "runs": citing}, {**asdict(done), "runs": ", ".join(citing[:5])})
+    if citing:
+        here.print_line(
+            f"! saved answers that cite what is retracted: {len(citing)}; osler trace ID"
+        )
+    if done.changed:
+        here.print_line("next: osler kb build")
 
 
 def _list_failures(kb: KnowledgeBase, source: str | None) -> set[tuple[str, str, str]]:

@@ -127,11 +127,11 @@ def _show_run(
 
     here.make_console().print(run_page(found, notes=notes))
     if found.solution is not None:
-        for line in _changed_lines(settings, found.solution.answer, found.snapshot):
+        for line in _changed_lines(settings, found.solution.answer):
             here.make_console().print(line, style="yellow")
 
 
-def _changed_lines(settings: Settings, answer: Answer, snapshot: str) -> list[str]:
+def _changed_lines(settings: Settings, answer: Answer) -> list[str]:
     """What of the evidence changed since; nothing where there is no knowledge base by now."""
     from osler.build.knowledge import open_knowledge_base
     from osler.errors import KnowledgeBaseError
@@ -139,7 +139,7 @@ def _changed_lines(settings: Settings, answer: Answer, snapshot: str) -> list[st
 
     try:
         with open_knowledge_base(settings) as kb:
-            changed = find_changed(settings, kb, answer) if kb.snapshot != snapshot else ()
+            changed = find_changed(settings, kb, answer)
     except KnowledgeBaseError:
         return []
     return [str(one) for one in changed]

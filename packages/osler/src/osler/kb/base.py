@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from osler.kb.ingest.bulk import WorkerPool
     from osler.kb.ingest.files import IngestResult
     from osler.kb.ingest.reader_process import ReadLimits
+    from osler.kb.retractions import MarkedWorks
     from osler.kb.search.push import PushResult
     from osler.kb.store.snapshots import Snapshot
 
@@ -194,13 +195,28 @@ class KnowledgeBase(KnowledgeBaseReader):
         as for `add`.
         Raises `KnowledgeBaseError` when nothing was added, or while another process writes.
         """
+        from osler.kb import retractions
         from osler.kb.ingest import files
         from osler.kb.ingest.reader_process import read_outcomes
 
         with self._open_for_writing(progress) as db:
             outcomes = partial(read_outcomes, limits=limits)
             care = files.UpdateOptions(checksum, retry, prune, outcomes=outcomes)
+            retractions.mark_again(db)
             return files.update_roots(db, source, care, progress or ignore_progress)
+
+    def mark_retractions(self, path: Path) -> MarkedWorks:
+        """Marks the works that a list of Retraction Watch's (CSV) names by PMID or DOI: retracted,
+        corrected, under concern; marks of an earlier list go.
+
+        Documents that come in later are marked as they come, and `update` reads the file again
+        where it has changed. What is retracted is found only where it is asked for. Raises
+        `MalformedSource` for another table, and `KnowledgeBaseError` while another process writes.
+        """
+        from osler.kb import retractions
+
+        with self._open_for_writing(None) as db:
+            return retractions.mark_works(db, path)
 
     def build(
         self,

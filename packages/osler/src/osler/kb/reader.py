@@ -240,6 +240,13 @@ class KnowledgeBaseReader:
             for _, group in groupby(passages, key=lambda passage: passage.id.rpartition("#")[0]):
                 yield tuple(group)
 
+    def list_retracted(self) -> frozenset[str]:
+        """The retracted documents, each as "source:document"."""
+        from osler.kb import retractions
+
+        with self.readers.borrow() as db:
+            return retractions.list_retracted(db)
+
     def info(self) -> KnowledgeBaseInfo:
         """Counts of what it holds, by source."""
         from osler.kb import check
@@ -263,9 +270,8 @@ class KnowledgeBaseReader:
         self, terms: Sequence[str], *, k: int, within: PassageFilter = EVERYTHING
     ) -> list[Scored]:
         """The `k` best by BM25 among passages with any of `terms`; equal ones by id."""
-        return self._score_passages(
-            self._engines.word_backend().by_words(terms, k=k + TIES, within=within)
-        )[:k]
+        ranking = self._engines.word_backend().by_words(terms, k=k + TIES, within=within)
+        return self._score_passages(ranking, within)[:k]
 
     def by_vector(
         self, query: Floats, *, encoder: str, k: int, within: PassageFilter = EVERYTHING
@@ -276,7 +282,7 @@ class KnowledgeBaseReader:
         they may have been made anew since this knowledge base was opened.
         """
         engine = self._engines.vector_backend(encoder)
-        return self._score_passages(engine.by_vector(query, k=k, within=within))
+        return self._score_passages(engine.by_vector(query, k=k, within=within), within)
 
     def rank_by_both(
         self,
@@ -341,10 +347,17 @@ class KnowledgeBaseReader:
             numbers = {number for (number,) in db.execute(kept, asked)}
         return [pair for pair in ranking if pair[0] in numbers]
 
-    def _score_passages(self, ranking: Ranking) -> list[Scored]:
+    def _score_passages(self, ranking: Ranking, within: PassageFilter) -> list[Scored]:
         passages = self.get_passages(number for number, _ in ranking)
         scored = [(passages[number], score) for number, score in ranking if number in passages]
-        return sorted(scored, key=lambda pair: (-pair[1], pair[0].id))
+        return order_scored(scored, within)
+
+
+def order_scored(scored: Iterable[Scored], within: PassageFilter) -> list[Scored]:
+    """The best first, equal ones by id, retracted ones behind all others. An index of before a
+    retraction still finds it: where it was not asked for it goes."""
+    kept = (pair for pair in scored if within.retracted or not pair[0].locator.is_retracted)
+    return sorted(kept, key=lambda pair: (pair[0].locator.is_retracted, -pair[1], pair[0].id))
 
 
 def _nearest_ids(db: sqlite3.Connection, id: str) -> str:

@@ -215,8 +215,10 @@ class ChangedView(ResponseModel):
     number: int
     """Of the evidence, from 1."""
     passage: str
-    state: Literal["changed", "gone"]
-    """changed: it does not hold the quoted words any more; gone: there is no such passage."""
+    state: Literal["changed", "gone", "noticed"]
+    """changed: it does not hold the quoted words any more; gone: there is no such passage; noticed:
+    a notice was published against its work."""
+    notice: str
 
 
 class RunResult(ResponseModel):

@@ -37,6 +37,12 @@ class LocatorView(ResponseModel):
     url: str
     code: str
     kind: str
+    authors: list[str]
+    journal: str
+    notice: str
+    """What was published against the work: a retraction, with its date and reason."""
+    key: str
+    """Its citation key in the library that it came from."""
 
 
 class PassageView(ResponseModel):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder, VectorMemory, encoder_for, shared_languages
+from osler.kb.reader import order_scored
 from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking
 from osler.kb.store.passages import indexed_text
 from osler.retrieve import content_terms, rank_hits, rrf, source_errors
@@ -127,8 +128,10 @@ class HybridRetriever:
         passages = self.kb.get_passages(number for number, _ in _cut_ranking(fused, k))
         if len(passages) < min(k, len(fused)):  # some were deleted since the last build
             passages = self.kb.get_passages(number for number, _ in fused)
-        found = [(n, passages[n], score) for n, score in fused if n in passages]
-        return sorted(found, key=lambda row: (-row[2], row[1].id))[:k]
+        numbers = {passages[n].id: n for n, _ in fused if n in passages}
+        found = [(passages[n], score) for n, score in fused if n in passages]
+        best = order_scored(found, self.within)[:k]
+        return [(numbers[passage.id], passage, score) for passage, score in best]
 
 
 def _read_query(reader: QuestionReader | None, query: str) -> AskedQuestion:

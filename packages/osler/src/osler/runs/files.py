@@ -5,7 +5,8 @@ which of its evidence has changed since.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +23,7 @@ from osler.llm.recording.tape import Tape
 from osler.methods.omni.dossier import SavedPlan
 from osler.methods.omni.planners import SourceDescription
 from osler.settings import Role, Settings
-from osler.trace import Event, read_events, to_line
+from osler.trace import Answered, Event, from_line, read_events, to_line
 from osler.types import Answer, DangerNotice, Passage, Question
 
 RECORD, EVENTS, TAPE = "run.json", "events.jsonl", "tape.jsonl"
@@ -172,15 +173,18 @@ class ChangedEvidence:
     number: int
     """Of the evidence, from 1."""
     passage: str
-    state: Literal["changed", "gone"]
-    """changed: the quoted words are not in it any more; gone: there is no such passage."""
+    state: Literal["changed", "gone", "noticed"]
+    """changed: the quoted words are not in it any more; gone: there is no such passage; noticed:
+    a notice was published against its work."""
+    notice: str = ""
 
     def __str__(self) -> str:
-        return (
-            f"[{self.number}] this evidence changed since: {self.passage}"
-            if self.state == "changed"
-            else f"[{self.number}] this evidence is gone since: {self.passage}"
-        )
+        told = {
+            "changed": "this evidence changed since",
+            "gone": "this evidence is gone since",
+            "noticed": f"since this answer, against its evidence: {self.notice}",
+        }
+        return f"[{self.number}] {told[self.state]}: {self.passage}"
 
 
 def find_changed(
@@ -201,7 +205,31 @@ def find_changed(
             found.append(ChangedEvidence(number, one.passage.id, "gone"))
         elif one.quote not in now.text:
             found.append(ChangedEvidence(number, one.passage.id, "changed"))
+        elif (notice := now.locator.notice) and notice != one.passage.locator.notice:
+            found.append(ChangedEvidence(number, one.passage.id, "noticed", notice))
     return tuple(found)
+
+
+def list_runs_citing(folders: Iterable[Path], documents: Collection[str]) -> list[str]:
+    """The ids of the runs that cite one of the documents ("source:id") as evidence that stood.
+
+    Runs that cannot be read are passed over.
+    """
+    return [folder.name for folder in folders if _cites_any(folder / EVENTS, documents)]
+
+
+def _cites_any(log: Path, documents: Collection[str]) -> bool:
+    try:
+        with log.open("rb") as file:
+            last = deque(file, maxlen=1)
+        event = from_line(last[0].decode()) if last else None
+    except (OSError, UnicodeDecodeError, BadRun):
+        return False
+    cited = event.solution.answer.evidence if isinstance(event, Answered) else ()
+    passages = (one.passage for one in cited)
+    return any(
+        one.id.rpartition("#")[0] in documents and not one.locator.is_retracted for one in passages
+    )
 
 
 def _read_now(settings: Settings, kb: KnowledgeBase, id: str) -> Passage | None:

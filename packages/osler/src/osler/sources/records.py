@@ -53,6 +53,12 @@ class Document:
     """SHA-256 of the file at `origin`, in hexadecimal."""
     source: str = ""
     """The source it was exported from; "" for other formats."""
+    authors: tuple[str, ...] = ()
+    """As in `osler.types.Locator`, and so are the next three; the first 50."""
+    journal: str = ""
+    notice: str = ""
+    key: str = ""
+    doi: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from typing import Literal, Protocol
 
 from osler.types.cost import Money as Money
 from osler.types.cost import Usage as Usage
+from osler.types.locator import Locator as Locator
 
 Language = Literal["en", "zh"]
 
@@ -76,27 +77,6 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Locator:
-    """Origin of a passage in the published world; unknown parts are `None` or empty, never
-    guessed."""
-
-    section: str = ""
-    """Heading path, joined by " > "."""
-    page: int | None = None
-    year: int | None = None
-    url: str = ""
-    code: str = ""
-    """The publisher's own identifier: "PMID:123", "CUI:C0002871", "DOID:10763"."""
-    kind: str = ""
-    """Publication or record type as its publisher names it ("Randomized Controlled Trial")."""
-
-    def __str__(self) -> str:
-        page = f"p. {self.page}" if self.page is not None else ""
-        year = str(self.year) if self.year is not None else ""
-        return ", ".join(part for part in (self.section, page, self.kind, year, self.code) if part)
-
-
-@dataclass(frozen=True, slots=True)
 class Passage:
     """A unit of text for retrieval and citation, at most 1,000 characters (Omni-RAG §3.1)."""
 
@@ -105,7 +85,7 @@ class Passage:
     text: str
     source: str
     title: str
-    locator: Locator = Locator()
+    locator: Locator = Locator()  # noqa: RUF009 - frozen
     licence: str = ""
     language: Language = "en"
     illustrative: bool = False

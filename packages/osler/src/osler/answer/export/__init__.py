@@ -38,7 +38,8 @@ _KINDS = {
 }
 _OTHER = ("ELEC", "misc")
 _COLUMNS = (
-    *("number", "statement", "quote", "title", "section", "source", "kind", "year", "page"),
+    *("number", "statement", "quote", "title", "section", "source", "kind", "authors", "journal"),
+    *("notice", "year", "page"),
     *("pmid", "doi", "pmcid", "nct", "eudract", "isbn", "nbk", "guideline", "url"),
     *("passage", "licence"),
 )
@@ -47,6 +48,7 @@ _STUDY_COLUMNS = (
     *("unit", "low", "high", "hints", "quote", "start", "end", "passage"),
     *("pmid", "doi", "pmcid", "nct", "eudract", "isbn", "nbk", "guideline"),
 )
+_INITIALS = re.compile(r" ([A-Z]{1,4})$")
 _SIGNED = re.compile(r"[-+]\d+(?:\.\d+)?")
 _TEX = {
     "\\": r"\textbackslash{}",
@@ -80,7 +82,10 @@ def _ris_fields(one: Reference) -> Iterator[tuple[str, str]]:
     yield "TY", _KINDS.get(one.first.source, _OTHER)[0]
     yield "ID", one.key
     yield "TI", one.first.title
+    for author in place.authors:
+        yield "AU", _invert_name(author)
     yield "PY", str(place.year or "")
+    yield "JO", place.journal
     yield "SP", str(place.page or "")
     yield "DO", found.get("doi", "")
     yield (
@@ -94,8 +99,13 @@ def _ris_fields(one: Reference) -> Iterator[tuple[str, str]]:
     yield "LA", one.first.language
     for name, value in found.items():
         yield "N1", f"{name.upper()}: {value}"
-    for quote in one.quotes:
-        yield "N1", quote
+    for note in (place.notice, *one.quotes):
+        yield "N1", note
+
+
+def _invert_name(name: str) -> str:
+    """ "Smith JA" as reference managers write it, "Smith, JA"; another name as it is."""
+    return _INITIALS.sub(r", \1", name)
 
 
 def write_bibtex(answers: Sequence[ExportedAnswer]) -> bytes:
@@ -104,18 +114,26 @@ def write_bibtex(answers: Sequence[ExportedAnswer]) -> bytes:
         place = one.first.locator
         fields = {
             "title": f"{{{_escape_tex(one.first.title or one.key)}}}",
+            "author": " and ".join(map(_name_tex, place.authors)),
+            "journal": _escape_tex(place.journal),
             "year": str(place.year or ""),
             "chapter": _escape_tex(place.section),
             "pages": str(place.page or ""),
             **{name: _escape_tex(value) for name, value in one.identifiers.items()},
             # BibTeX and its readers take addresses as they are.
             "url": re.sub(r"[{}\\\s]", "", one.url),
-            "note": _escape_tex(" ".join(one.quotes)),
+            "note": _escape_tex(" ".join(filter(None, (place.notice, *one.quotes)))),
         }
         lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
         kind = _KINDS.get(one.first.source, _OTHER)[1]
         entries.append("\n".join([f"@{kind}{{{one.key},", *lines, "}\n"]))
     return "\n".join(entries).encode()
+
+
+def _name_tex(name: str) -> str:
+    """In braces where it is not of one person: a consortium's "and" parts no authors."""
+    inverted = _invert_name(_escape_tex(name))
+    return inverted if inverted != _escape_tex(name) or " " not in name else f"{{{inverted}}}"
 
 
 def _escape_tex(text: str) -> str:
@@ -160,6 +178,9 @@ def _evidence_rows(exported: ExportedAnswer) -> Iterator[dict[str, str]]:
             "section": place.section,
             "source": passage.source,
             "kind": place.kind,
+            "authors": "; ".join(place.authors),
+            "journal": place.journal,
+            "notice": place.notice,
             "year": str(place.year or ""),
             "page": str(place.page or ""),
             **find_identifiers(passage),

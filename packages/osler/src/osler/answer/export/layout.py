@@ -14,6 +14,9 @@ from osler.sources.citable import FINDERS, CitableId, find_citable_ids
 from osler.text import make_slug
 from osler.types import DangerNotice, Evidence, Language, Passage, Question, Solution
 
+# What BibTeX and RIS take as a key.
+_KEY = re.compile(r"[^\s,{}#%\"'()=\\~]+")
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -33,7 +36,10 @@ class Reference:
 
     @property
     def key(self) -> str:
-        """A name for reference managers, of ASCII letters, digits and hyphens."""
+        """A name for reference managers: that of the library it came from, else one of ASCII
+        letters, digits and hyphens."""
+        if _KEY.fullmatch(own := self.first.locator.key):
+            return own
         document = self.first.id.partition("#")[0]
         return re.sub(r"[^A-Za-z0-9]+", "-", document).strip("-") or f"ref-{self.numbers[0]}"
 
@@ -54,12 +60,15 @@ class Reference:
 
     @property
     def line(self) -> str:
-        """As a reader sees it: title, section, source, year, identifiers."""
+        """As a reader sees it: a notice against it, authors, title, section, source, journal, year,
+        identifiers."""
         place = self.first.locator
         named = [f"{name.upper()} {value}" for name, value in self.identifiers.items()]
-        known = (self.first.title, place.section, place.kind or self.first.source)
+        authors = ", ".join(place.authors[:6]) + (" et al" if len(place.authors) > 6 else "")
+        known = (authors, self.first.title, place.section, place.kind or self.first.source)
         year = str(place.year) if place.year is not None else ""
-        return ". ".join(part.rstrip(".") for part in (*known, year, *named) if part) + "."
+        parts = (place.notice.upper(), *known, place.journal, year, *named)
+        return ". ".join(part.rstrip(".") for part in parts if part) + "."
 
 
 def list_references(evidence: Sequence[Evidence]) -> list[Reference]:

@@ -184,6 +184,10 @@ def _make_locator(document: Document, section: Section) -> Locator:
         url=document.url,
         code=document.code,
         kind=document.kind,
+        authors=document.authors,
+        journal=document.journal,
+        notice=document.notice,
+        key=document.key,
     )
 
 

@@ -29,6 +29,7 @@ from osler.kb.store.passages import (
     size_of,
     source_token,
 )
+from osler.kb.store.works import insert_work
 from osler.sources.patients.identifiers.removal import remove_identifiers
 from osler.sources.patients.patient import is_deidentified
 from osler.sources.records import Deleted, Drop
@@ -199,6 +200,7 @@ class DocumentUpsert:
                 *(new.mark, new.digest),
             ),
         ).lastrowid
+        insert_work(self._db, number or 0, document)
         self._mark_kept(number or 0)
         for n, row in enumerate(new.rows):
             self._passage += 1
@@ -231,6 +233,7 @@ class DocumentUpsert:
             " origin, checksum, mark) IS NOT (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
             (*columns, stored.number),
         )
+        insert_work(self._db, stored.number, document)
         self.changed |= done.rowcount > 0
         self._mark_kept(stored.number)
         return 0

@@ -139,7 +139,11 @@ def prepare_passages(passages: Sequence[Passage]) -> PreparedDocument:
         *(name, first.title, (), first.language, place.year, place.url, place.code, place.kind),
         licence=first.licence,
         illustrative=first.illustrative,
-        retracted="retracted" in place.kind.casefold(),
+        retracted=place.is_retracted or "retracted" in place.kind.casefold(),
+        authors=place.authors,
+        journal=place.journal,
+        notice=place.notice,
+        key=place.key,
     )
     rows = (PassageRow(one, size_of(one.text, one.language), index_tokens(one)) for one in passages)
     return _make_prepared(document, IngestOptions(first.source), tuple(rows))

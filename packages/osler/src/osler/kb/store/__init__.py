@@ -19,6 +19,7 @@ from osler.kb.store.access import (
     translate_errors,
     write_transaction,
 )
+from osler.kb.store.works import add_work_tables
 from osler.sources.patients.patient import make_secret
 
 SCHEMA = 4
@@ -113,6 +114,7 @@ def create_store(folder: Path) -> None:
             with write_transaction(db):
                 for statement in TABLES.split(";\n"):
                     db.execute(statement)
+                add_work_tables(db)
                 db.execute("INSERT INTO meta VALUES ('schema', ?)", (str(SCHEMA),))
 
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from osler.errors import BadConfig, KnowledgeBaseError, require_extra, translate_os_errors
 from osler.kb.store.passages import Progress, read_meta
+from osler.kb.store.works import WorkReader
 from osler.llm.core.cache import write_whole
 from osler.sources.formats.json_lines import HEADER, VERSION
 
@@ -32,7 +33,8 @@ SELECT passage.id, passage.source, document.id, n, document.title, passage.text,
   passage.year, passage.url, passage.code, passage.kind, passage.licence, passage.language,
   passage.illustrative, kinds, document.retracted, document.trust, document.version,
   iif(document.origin = '', file.path, document.origin),
-  iif(document.origin = '', file.checksum, document.checksum), file.format, document.added
+  iif(document.origin = '', file.checksum, document.checksum), file.format, document.added,
+  document.number
 FROM document JOIN passage ON passage.document = document.number
 JOIN file ON file.id = document.file
 WHERE (?1 IS NULL OR document.source = ?1) AND document.added >= ?2
@@ -117,16 +119,18 @@ def _make_header(db: sqlite3.Connection, source: str | None) -> Line:
     }
 
 
+_OF_WORK = ("authors", "journal", "notice", "key")
 _NAMES = (
     *("id", "source", "document", "n", "title", "text", "section", "page", "year", "url"),
     *("code", "kind", "licence", "language", "illustrative", "kinds", "retracted", "trust"),
-    *("version", "origin", "checksum", "format", "added"),
+    *("version", "origin", "checksum", "format", "added", *_OF_WORK),
 )
 
 
 def _read_lines(db: sqlite3.Connection, source: str | None, since: int) -> Iterator[Line]:
-    for row in db.execute(_SELECT, (source, since)):
-        line = dict(zip(_NAMES, row, strict=True))
+    works = WorkReader(db)
+    for *row, number in db.execute(_SELECT, (source, since)):
+        line = dict(zip(_NAMES, (*row, *works.read_work(number)), strict=True))
         line["illustrative"] = bool(line["illustrative"])
         line["retracted"] = bool(line["retracted"])
         line["kinds"] = line["kinds"].split("\n") if line["kinds"] else []
@@ -151,7 +155,7 @@ def _write_parquet(path: Path, header: Line, lines: Iterator[Line]) -> None:
         **dict.fromkeys(("n", "page", "year", "trust"), pyarrow.int32()),
         **dict.fromkeys(("illustrative", "retracted"), pyarrow.bool_()),
         "version": pyarrow.int64(),
-        "kinds": pyarrow.list_(pyarrow.string()),
+        **dict.fromkeys(("kinds", "authors"), pyarrow.list_(pyarrow.string())),
     }
     metadata = {key: json.dumps(value) for key, value in header.items()}
     schema = pyarrow.schema(list(types.items()), metadata=metadata)

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from osler.errors import KnowledgeBaseError
+from osler.kb.store.works import WorkReader
 from osler.sources.catalogue import ALL_SOURCES, EMR
 from osler.text import is_cjk, split_words
 from osler.types import Language, Locator, Passage
@@ -66,10 +67,12 @@ def read_numbered(
     db: sqlite3.Connection, select: str, values: Sequence[object] = ()
 ) -> Iterator[tuple[int, Passage]]:
     """Yields row number and passage of each row of a "SELECT * FROM passage …"."""
+    works = WorkReader(db)
     for row in db.execute(select, values):
         number, id, text, source, title, section, page, year, url, code, kind, *rest = row
-        licence, language, illustrative, *_ = rest
-        locator = Locator(section, page, year, url, code, kind)
+        licence, language, illustrative, document, *_ = rest
+        told = works.read_work(document)
+        locator = Locator(section, page, year, url, code, kind, *told)
         passage = Passage(
             id, text, source, title, locator, licence, language, illustrative=bool(illustrative)
         )

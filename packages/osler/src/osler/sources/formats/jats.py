@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from osler.sources.formats.reading import id_of, names_in, year_in
+from osler.sources.formats.reading import MOST_AUTHORS, author_name, id_of, names_in, year_in
 from osler.sources.formats.safe_xml import (
     GONE,
     Element,
@@ -121,6 +121,9 @@ def _read_record(article: Element, where: str, identifier: str) -> Record:
         kind=article.get("article-type") or ("book chapter" if book else ""),
         licence=_find_licence(metas),
         retracted=_is_retracted(metas),
+        authors=_find_authors(metas),
+        journal=next((text_of(title) for title in article.iter("{*}journal-title")), ""),
+        doi=ids.get("doi", ""),
     )
     return finish_document(document, where)
 
@@ -201,6 +204,29 @@ def _find_year(metas: list[Element]) -> int | None:
         and (year := year_in(text_of(first_child(date, "year"))))
     ]
     return min(years, default=None)
+
+
+def _find_authors(metas: list[Element]) -> tuple[str, ...]:
+    """The authors of the document itself, else those of the whole it is a part of."""
+    for meta in metas:
+        names = [
+            _author_of(contributor)
+            for contributor in meta.iter("{*}contrib")
+            if contributor.get("contrib-type", "author") == "author"
+        ]
+        if any(names):
+            return tuple(filter(None, names))[:MOST_AUTHORS]
+    return ()
+
+
+def _author_of(contributor: Element) -> str:
+    name = find_descendant(contributor, "name-alternatives", "name")
+    name = name if name is not None else first_child(contributor, "name")
+    if name is None:
+        return text_of(first_child(contributor, "collab"))
+    return author_name(
+        text_of(first_child(name, "surname")), text_of(first_child(name, "given-names"))
+    )
 
 
 def _find_licence(metas: list[Element]) -> str:

@@ -239,6 +239,10 @@ class _PassageLine(BaseModel):
     version: int = 0
     origin: _Line = ""
     checksum: _Line = ""
+    authors: tuple[_Line, ...] = ()
+    journal: _Line = ""
+    notice: _Line = ""
+    key: _Line = ""
 
 
 class _HeaderLine(BaseModel):

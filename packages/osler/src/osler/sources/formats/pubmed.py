@@ -10,138 +10,29 @@ An update holds whole new versions of records, and names those that are withdraw
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import BinaryIO, cast
 
 from lxml import etree
 
-from osler.sources.formats.reading import plain_head, utf8_lines, year_in
+from osler.sources.formats.reading import (
+    MOST_AUTHORS,
+    author_name,
+    plain_head,
+    utf8_lines,
+    year_in,
+)
 from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
+from osler.sources.formats.trimmed_stream import TrimmedStream
 from osler.sources.records import Deleted, Document, Drop, Record, Section
 from osler.text import language_of, one_line
-
-_BLOCK = 1 << 18
-# An element of more bytes is left in, so that a hostile file cannot fill the memory.
-_LONGEST = 1 << 24
-
-_LONGEST_MARK = 32
-# What may follow a name: otherwise "<Author" would be found in "<AuthorList".
-_AFTER_A_NAME = (b">", b" ", b"/", b"\n", b"\r", b"\t", b"")
-
-
-class TrimmedStream(io.BufferedIOBase):
-    """The content of `stream` without the elements of these names.
-
-    A name in a comment or a CDATA section is not an element: from the first of these on, the
-    content is passed through unchanged, as is all that is not encoded like ASCII.
-    """
-
-    def __init__(self, stream: BinaryIO, names: Iterable[str], *, block: int = _BLOCK) -> None:
-        """`block` bytes are read and cut at a time."""
-        self._stream = stream
-        self._block = block
-        self._marks = [(f"<{name}".encode(), f"</{name}>".encode()) for name in names]
-        self._held = b""
-        self._ready = b""
-        self._place = 0
-        self._plain = False
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        while self._place == len(self._ready):
-            block = self._stream.read(self._block)
-            self._ready, self._held = self._cut_block(self._held + block, last=not block)
-            self._place = 0
-            if not block:
-                break
-        end = len(self._ready) if size is None or size < 0 else self._place + size
-        piece = self._ready[self._place : end]
-        self._place += len(piece)
-        return piece
-
-    def _cut_block(self, data: bytes, *, last: bool) -> tuple[bytes, bytes]:
-        """The bytes that may be read, and those that must wait for the next block."""
-        self._plain = self._plain or _has_hidden(data)
-        if self._plain or last:
-            return data, b""
-        ready, waiting = data, b""
-        for mark in self._marks:
-            ready, rest = _cut_elements(ready, *mark)
-            waiting = rest + waiting
-        if len(waiting) > _LONGEST:
-            return ready + waiting, b""
-        # The last characters may be the first ones of a mark.
-        open_tag = ready.rfind(b"<", max(0, len(ready) - _LONGEST_MARK))
-        if not waiting and open_tag >= 0 and b">" not in ready[open_tag:]:
-            return ready[:open_tag], ready[open_tag:]
-        return ready, waiting
-
-
-def _has_hidden(data: bytes) -> bool:
-    """Whether a comment or a CDATA section begins here. "!" is rare, so it is looked for first."""
-    place = data.find(b"!")
-    while place >= 0:
-        if data[place - 1 : place] == b"<" and data[place + 1 : place + 2] in (b"-", b"[", b""):
-            return True
-        place = data.find(b"!", place + 1)
-    return False
-
-
-def _cut_elements(data: bytes, opener: bytes, closer: bytes) -> tuple[bytes, bytes]:
-    """The data without closed elements, up to the first that is still open, and the rest."""
-    kept: list[bytes] = []
-    place = 0
-    while (start := _find_opening(data, opener, place, len(data))) >= 0:
-        end = _find_end(data, start, opener, closer)
-        if end < 0:
-            return b"".join((*kept, data[place:start])), data[start:]
-        kept.append(data[place:start])
-        place = end
-    return b"".join((*kept, data[place:])), b""
-
-
-def _find_opening(data: bytes, opener: bytes, place: int, limit: int) -> int:
-    """The start of the next element of exactly this name; -1 for none before `limit`."""
-    while (start := data.find(opener, place, limit)) >= 0:
-        after = start + len(opener)
-        if data[after : after + 1] in _AFTER_A_NAME:
-            break
-        place = after
-    return start
-
-
-def _find_end(data: bytes, start: int, opener: bytes, closer: bytes) -> int:
-    """The end of the element at `start`, which may hold others of its name; -1: not in `data`."""
-    depth, place = 0, start
-    while True:
-        head = data.find(b">", place)
-        if head < 0:
-            return -1
-        # "<a/>" is whole in itself.
-        if data[head - 1 : head] != b"/":
-            depth += 1
-        place = head + 1
-        while depth:
-            close = data.find(closer, place)
-            if close < 0:
-                return -1
-            inner = _find_opening(data, opener, place, close)
-            if inner >= 0:
-                place = inner
-                break
-            depth, place = depth - 1, close + len(closer)
-        else:
-            return place
-
 
 _DELETIONS = ("DeleteCitation", "DeleteDocument")
 _RECORDS = ("PubmedArticle", "PubmedBookArticle", *_DELETIONS)
 # Three quarters of a file; cut out before it is parsed.
-_UNREAD = ("PubmedData", "AuthorList", "MeshHeadingList")
+_UNREAD = ("PubmedData", "AffiliationInfo", "MeshHeadingList")
 RETRACTED = "Retracted Publication"
 _NOT_A_TITLE = frozenset({"", "[Not Available].", "[Not Available]"})
 _UNLABELLED = frozenset({"", "UNLABELLED", "UNASSIGNED"})
@@ -219,6 +110,7 @@ def _read_record(element: etree._Element, name: str) -> Record:
         return Drop(where, "no title")
     text = _read_abstract(article) or title
     kinds = tuple(filter(None, map(text_of, article.iter("PublicationType"))))
+    notice = _read_notice(citation)
     return Document(
         id=pmid,
         title=title,
@@ -230,8 +122,12 @@ def _read_record(element: etree._Element, name: str) -> Record:
         code=f"PMID:{pmid}",
         kind=most_telling(kinds),
         kinds=kinds,
-        retracted=RETRACTED in kinds or _is_retracted(citation),
+        retracted=RETRACTED in kinds or notice.startswith("Retraction"),
         version=_read_version(element_of_pmid),
+        authors=_read_authors(article),
+        journal=_read_journal(citation),
+        notice=notice,
+        doi=_read_doi(article),
     )
 
 
@@ -239,10 +135,50 @@ def _is_pmid(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-def _is_retracted(citation: etree._Element) -> bool:
-    """Whether the record links to the notice of its retraction."""
-    links = citation.iterfind("CommentsCorrectionsList/CommentsCorrections")
-    return any(link.get("RefType") == "RetractionIn" for link in links)
+# How the record names a notice against it, the gravest first: in XML, in the tagged format, and
+# what it is.
+_NOTICES = (
+    ("RetractionIn", "RIN", "Retraction"),
+    ("RetractedandRepublishedIn", "RRI", "Retraction"),
+    ("ExpressionOfConcernIn", "ECI", "Expression of concern"),
+    ("ErratumIn", "EIN", "Correction"),
+)
+
+
+def _read_notice(citation: etree._Element) -> str:
+    """The gravest notice that the record links to, with its place: "Retraction: Lancet. 2010 …"."""
+    links = {
+        link.get("RefType"): text_of(link.find("RefSource"))
+        for link in citation.iterfind("CommentsCorrectionsList/CommentsCorrections")
+    }
+    return _gravest_notice({tag: links[kind] for kind, tag, _ in _NOTICES if kind in links})
+
+
+def _gravest_notice(places: Mapping[str, str]) -> str:
+    for _, tag, nature in _NOTICES:
+        if tag in places:
+            return f"{nature}: {places[tag]}" if places[tag] else nature
+    return ""
+
+
+def _read_authors(article: etree._Element) -> tuple[str, ...]:
+    authors = islice(article.iterfind("AuthorList/Author"), MOST_AUTHORS)
+    return tuple(filter(None, map(_name_author, authors)))
+
+
+def _name_author(author: etree._Element) -> str:
+    parts = {part.tag: part.text or "" for part in author}
+    family, given = parts.get("LastName", ""), parts.get("Initials") or parts.get("ForeName", "")
+    return author_name(family or text_of(author.find("CollectiveName")), given)
+
+
+def _read_journal(citation: etree._Element) -> str:
+    places = ("MedlineJournalInfo/MedlineTA", "Article/Journal/Title")
+    return next(filter(None, (text_of(citation.find(place)) for place in places)), "")
+
+
+def _read_doi(article: etree._Element) -> str:
+    return text_of(article.find("ELocationID[@EIdType='doi']"))
 
 
 def _read_version(pmid: etree._Element) -> int:
@@ -326,6 +262,11 @@ def _read_tagged(fields: Fields, place: str) -> Record:
     if not title:
         return Drop(where, "no title")
     kinds = tuple(filter(None, map(one_line, fields.get("PT", []))))
+    notice = _gravest_notice(
+        {tag: one_line(fields[tag][0]) for _, tag, _ in _NOTICES if tag in fields}
+    )
+    names = [*fields.get("AU", []), *fields.get("CN", [])]
+    dois = [one for tag in ("LID", "AID") for one in fields.get(tag, []) if one.endswith("[doi]")]
     return Document(
         id=pmid,
         title=title,
@@ -337,7 +278,10 @@ def _read_tagged(fields: Fields, place: str) -> Record:
         code=f"PMID:{pmid}",
         kind=most_telling(kinds),
         kinds=kinds,
-        # RIN names the notice of its retraction.
-        retracted=RETRACTED in kinds or "RIN" in fields,
+        retracted=RETRACTED in kinds or notice.startswith("Retraction"),
         version=1,
+        authors=tuple(filter(None, map(one_line, names)))[:MOST_AUTHORS],
+        journal=first_value("TA") or first_value("JT"),
+        notice=notice,
+        doi=next((one.removesuffix("[doi]").strip() for one in dois), ""),
     )

@@ -13,15 +13,18 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from osler.errors import MalformedSource
-from osler.text import language_of, make_slug
+from osler.text import is_cjk, language_of, make_slug, one_line
 
 LARGEST = 16 * 2**20
 """Bytes of a file that is one document and is therefore read as a whole."""
+MOST_AUTHORS = 50
+"""Of one work; a consortium's paper may name thousands."""
 LONGEST_LINE = 8 * 2**20
 """Bytes of a line of a text format; no published one has more."""
 
 # Endings of compression and archives: they are no part of a name or a format.
 _SUFFIXES = frozenset({".gz", ".bz2", ".tar", ".tgz", ".tbz2", ".zip"})
+_WORD = re.compile(r"[^\W\d_]+")
 _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 
 
@@ -161,6 +164,25 @@ def id_of(name: str) -> str:
         [_below_root(archive), _strip_compression(member)] if archive else [_below_root(member)]
     )
     return make_slug("-".join(str(place.with_suffix("")) for place in places))
+
+
+def author_name(family: str, given: str) -> str:
+    """A name as citations write it, "Smith JA"; a Chinese one whole."""
+    family, given = one_line(family), one_line(given)
+    if not (family and given):
+        return family or given
+    if is_cjk(family[0]):
+        return f"{family}{given}"
+    words = _WORD.findall(given)
+    # "JA" are initials already, "Jo" and "JOHN" are not.
+    told = "".join(word if word.isupper() and len(word) <= 3 else word[0] for word in words)
+    return f"{family} {told.upper()}" if told else family
+
+
+def inverted_name(written: str) -> str:
+    """The name of an author written "Smith, John A."; without a comma it stays as it is."""
+    family, _, given = written.partition(",")
+    return author_name(family, given)
 
 
 def year_in(text: str) -> int | None:

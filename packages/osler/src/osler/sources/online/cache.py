@@ -98,7 +98,9 @@ class ReplyCache:
         if row is None:
             return None
         fields = json.loads(row[0])
-        return Passage(**{**fields, "locator": Locator(**fields["locator"])})
+        place = fields.pop("locator")
+        authors = tuple(place.pop("authors", ()))
+        return Passage(**fields, locator=Locator(**place, authors=authors))
 
     @contextmanager
     def _connect_file(self) -> Iterator[sqlite3.Connection]:
