@@ -6,6 +6,7 @@
 | open | MedQuAD's pages, research, nursing textbooks and guidelines, as `osler kb add` reads them |
 | consumer | the answers of K-QA and MedicationQA, among 1,700 answers of MedQuAD |
 | covid | the articles of COVID-QA |
+| labels | labels of 34 drugs, half as openFDA's download and half as DailyMed packs them |
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
+from natural.labels import dailymed_archive, openfda_download, openfda_result, read_drugs
 from natural.published import add_corpora, find_data_file, read_medquad_pages
 from natural.questions import NaturalPlaces, kqa_answers, medication_answers
 from osler.build.knowledge import build_sample
@@ -98,9 +100,21 @@ def _add_records(
     kb.add([path], source=source)
 
 
+def _add_labels(kb: KnowledgeBase, data: Path, home: Path) -> None:
+    drugs = read_drugs()
+    parts = {
+        "drug-label-0001-of-0001.json.zip": openfda_download([*map(openfda_result, drugs[::2])]),
+        "dm_spl_release_human_rx_part1.zip": dailymed_archive(drugs[1::2]),
+    }
+    for name, data_of_part in parts.items():
+        (home / name).write_bytes(data_of_part)
+    kb.add([home / name for name in parts], source="label")
+
+
 BASES: Mapping[str, Callable[[KnowledgeBase, Path, Path], None]] = {
     "open": _add_open,
     "consumer": _add_consumer,
     "covid": _add_covid,
+    "labels": _add_labels,
 }
 """Name → what adds its texts; `sample` is made elsewhere."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from natural.labels import NO_FIELD, read_drugs, read_questions
 from natural.published import (
     DIGITS,
     SearchQuestion,
@@ -25,6 +26,7 @@ from natural.published import (
 )
 from osler.errors import MalformedSource
 from osler.kb.base import KnowledgeBase
+from osler.sources.formats.labels import heading_of
 from osler.text import one_line, split_sentences
 from osler.types import Language, Passage
 from osler_lab.evaluate.datasets.base import hash_id, read_json
@@ -287,6 +289,31 @@ def _gold_places(one: SearchQuestion) -> Iterator[str]:
         yield _name_section(page, one.text) if section else name
 
 
+def read_labels(at: NaturalPlaces, half: Half) -> list[NaturalQuestion]:
+    """Consumers' questions over labels; right is a section of the drug's own label."""
+    ids = {drug.ingredient: drug.set_id for drug in read_drugs()}
+    return [
+        NaturalQuestion(
+            one.id,
+            one.text,
+            documents=frozenset(
+                _name_section(f"SPL:{ids[drug]} version 1", heading)
+                for drug, field in one.right
+                for heading in _label_headings(field)
+            ),
+        )
+        for one in read_questions()
+        if one.half == half
+    ]
+
+
+def _label_headings(field: str) -> Iterator[str]:
+    """Where a section stands: openFDA has no field for some of those of special populations."""
+    yield heading_of(field)
+    if field in NO_FIELD:
+        yield heading_of("use_in_specific_populations")
+
+
 SETS: Mapping[str, NaturalSet] = {
     one.name: one
     for one in (
@@ -304,6 +331,7 @@ SETS: Mapping[str, NaturalSet] = {
         NaturalSet("medicationqa", "consumer", "consumers' drug questions", read_medication),
         NaturalSet("kqa", "consumer", "patients' questions, physicians' answers", read_kqa),
         NaturalSet("covidqa", "covid", "experts' questions over articles", read_covid),
+        NaturalSet("labels", "labels", "consumers' questions over drug labels", read_labels),
         NaturalSet("healthsearchqa", "open", "what people search for", read_health_search),
         NaturalSet("absent", "open", "diseases that no text names", read_absent(_ABSENT_FORMS)),
         NaturalSet("absent-two", "open", "these in two sentences", read_absent(_ABSENT_IN_TWO)),

@@ -101,7 +101,18 @@ HOSTILE: dict[str, tuple[bytes, dict[str, int]]] = {
         zipped({f"{n}.md": b"# T\n" + b" " * 10 * MIB for n in range(3)}),
         {"no text": 2, "decompression bomb": 1},
     ),
-    "nested.zip": (zipped({"inner.zip": zipped({"a.md": GOOD})}), {"archive in an archive": 1}),
+    "nested.zip": (
+        zipped({"inner.zip": zipped({"third.zip": zipped({"a.md": GOOD})})}),
+        {"archive in an archive": 1},
+    ),
+    "nested-bombs.zip": (
+        zipped({f"{n}.zip": zipped({"a.md": b"# T\n" + b" " * 10 * MIB}) for n in range(3)}),
+        {"no text": 2, "decompression bomb": 1},
+    ),
+    "nested-traversal.zip": (
+        zipped({"in.zip": zipped({"../up.md": GOOD}), "../out.zip": zipped({"a.md": GOOD})}),
+        {"unsafe path in an archive": 2},
+    ),
     "traversal.zip": (
         zipped({"../up.md": GOOD, "/etc/root.md": GOOD, "C:\\disk.md": GOOD}),
         {"unsafe path in an archive": 3},

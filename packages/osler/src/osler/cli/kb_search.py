@@ -92,12 +92,31 @@ def get(
     id: Annotated[
         str,
         typer.Argument(help='Id of a passage, as in source:document#3; or "PMID:1", a DOI, …'),
-    ],
+    ] = "",
     around: Annotated[
         int, typer.Option("--context", min=0, max=100, help="Passages to show before and after it.")
     ] = 0,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", help="The label of this drug; two of them stand side by side."),
+    ] = None,
+    section: Annotated[
+        list[str] | None,
+        typer.Option("--section", help="With --label: only headings with this word; repeatable."),
+    ] = None,
 ) -> None:
-    """Show a passage and its neighbours in the document."""
+    """Show a passage and its neighbours in the document, or the labels of drugs side by side."""
+    if bool(id) == bool(label):
+        raise typer.BadParameter("give the id of a passage, or --label", param_hint="ID")
+    if label:
+        from osler.cli.labels import show_labels
+
+        show_labels(here, here.load_settings(), label, section or ())
+        return
+    _show_passage(here, id, around)
+
+
+def _show_passage(here: CliSession, id: str, around: int) -> None:
     from rich.console import Group
 
     from osler.cli.render import passages_page

@@ -232,6 +232,15 @@ class KnowledgeBaseReader:
             rows = [read_numbered(db, select, (source, wanted)) for source in self.sources]
             return [passage for ranked in rows for _, passage in ranked]
 
+    def documents_of_kind(self, kind: str) -> list[tuple[str, str, str]]:
+        """Source, id and title of each document of a publication type."""
+        select = (
+            "SELECT source, id, title FROM document"
+            " WHERE instr(char(10) || kinds || char(10), char(10) || ? || char(10))"
+        )
+        with self.readers.borrow() as db:
+            return db.execute(select, (kind,)).fetchall()
+
     def read_documents(self, source: str) -> Iterator[tuple[Passage, ...]]:
         """The passages of each document of a source, in order; memory holds one document."""
         with self.readers.borrow() as db, access.read_transaction(db):

@@ -3,7 +3,8 @@
 Not trusted: a name that leads out of the archive, a link, a device, an archive
 inside an archive, and content that is more than 200 times its compressed size and
 more than 2 GiB are refused, each by a name that can be counted. The same bounds hold for
-all members of an archive together.
+all members of an archive together. One kind of archive inside another is read: a zip of at most
+64 MiB in a zip, as DailyMed packs its labels; the bounds of the outer one hold for all of it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from osler.text import one_line
 # Text compresses about 5 times and XML 20; deflate cannot exceed 1,032.
 _HIGHEST_RATIO = 200
 _ALWAYS_ALLOWED = 2 * 2**30
+_LARGEST_INNER = 64 * 2**20
 _TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz")
 _GZIP = (".gz", ".tgz")
 _BZIP2 = (".bz2", ".tbz2", ".tbz")
@@ -99,36 +101,76 @@ def _tar_members(path: Path, label: str) -> Iterator[Member | Drop]:
 
 
 def _zip_members(path: Path, label: str) -> Iterator[Member | Drop]:
-    left = max(_ALWAYS_ALLOWED, _HIGHEST_RATIO * path.stat().st_size)
+    room = _Room(max(_ALWAYS_ALLOWED, _HIGHEST_RATIO * path.stat().st_size))
     with zipfile.ZipFile(path) as archive:
-        for info in archive.infolist():
-            where = f"{label}!{one_line(info.filename)}"
-            if info.is_dir():
-                continue
-            if stat.S_ISLNK(info.external_attr >> 16):
-                yield Drop(where, "link or device in an archive")
-            elif info.flag_bits & 1:
-                yield Drop(where, "encrypted")
-            elif (left := left - info.file_size) < 0:
-                yield Drop(where, "decompression bomb")
-            elif info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-                yield Drop(where, "unknown compression")
+        yield from _read_zip(archive, "", label, room)
+
+
+@dataclass
+class _Room:
+    """The bytes that may still come out of an archive."""
+
+    left: int
+
+    def takes(self, size: int) -> bool:
+        """Whether so many more bytes fit; from the first that do not, nothing does."""
+        self.left -= size
+        return self.left >= 0
+
+
+def _read_zip(
+    archive: zipfile.ZipFile, above: str, label: str, room: _Room
+) -> Iterator[Member | Drop]:
+    """The files of a zip, which is the member `above` of another unless that is empty."""
+    for info in archive.infolist():
+        where = f"{label}!{one_line(info.filename)}"
+        if info.is_dir():
+            continue
+        if stat.S_ISLNK(info.external_attr >> 16):
+            yield Drop(where, "link or device in an archive")
+        elif info.flag_bits & 1:
+            yield Drop(where, "encrypted")
+        elif not room.takes(info.file_size):
+            yield Drop(where, "decompression bomb")
+        elif info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+            yield Drop(where, "unknown compression")
+        else:
+            content = cast("BinaryIO", archive.open(info))
+            # It is read no further than its entry claims: zipfile sees to that.
+            bounded = _bound_stream(content, where, info.compress_size)
+            if above or not _is_inner(info) or _leads_out(info.filename):
+                yield from _open_member(info.filename, where, bounded, info.file_size, above)
             else:
-                content = cast("BinaryIO", archive.open(info))
-                # It is read no further than its entry claims: zipfile sees to that.
-                bounded = _bound_stream(content, where, info.compress_size)
-                yield from _open_member(info.filename, where, bounded, info.file_size)
+                yield from _open_inner(bounded, info.filename, where, room)
 
 
-def _open_member(name: str, where: str, content: BinaryIO, size: int) -> Iterator[Member | Drop]:
+def _is_inner(info: zipfile.ZipInfo) -> bool:
+    return info.filename.lower().endswith(".zip") and info.file_size <= _LARGEST_INNER
+
+
+def _open_inner(content: BinaryIO, name: str, where: str, room: _Room) -> Iterator[Member | Drop]:
+    try:
+        with content, zipfile.ZipFile(io.BytesIO(content.read())) as archive:
+            yield from _read_zip(archive, name, where, room)
+    except (zipfile.BadZipFile, EOFError, Unreadable):
+        yield Drop(where, "truncated or damaged")
+
+
+def _leads_out(name: str) -> bool:
     path = PurePosixPath(name.replace("\\", "/"))
-    if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
+    return path.is_absolute() or ".." in path.parts or ":" in path.parts[0]
+
+
+def _open_member(
+    name: str, where: str, content: BinaryIO, size: int, above: str = ""
+) -> Iterator[Member | Drop]:
+    if _leads_out(name):
         yield Drop(where, "unsafe path in an archive")
     elif is_archive(name):
         yield Drop(where, "archive in an archive")
     else:
         with _decompress_stream(content, name, size) as stream:
-            yield Member(name, stream)
+            yield Member(f"{above}!{name}" if above else name, stream)
 
 
 def _decompress_stream(file: BinaryIO, name: str, size: int) -> io.BufferedReader:

@@ -20,6 +20,7 @@ from osler.sources.formats.json_records import (
     JsonRecords,
     MedragJsonl,
 )
+from osler.sources.formats.labels import OpenfdaLabels, Spl
 from osler.sources.formats.markdown import Markdown, Plain
 from osler.sources.formats.mimic import Mimic, MimicEd, Synthea
 from osler.sources.formats.obo import Obo
@@ -79,12 +80,14 @@ PARSERS: tuple[Parser, ...] = (
     Jats(),
     NgcXml(),
     Cnxml(),
+    Spl(),
     Mediawiki(),
     Pdf(),
     Parquet(),
     Xlsx(),
     Docx(),
     ClinicalTrialsJson(),
+    OpenfdaLabels(),
     Fhir(),
     WikiApi(),
     GuidelineJsonl(),

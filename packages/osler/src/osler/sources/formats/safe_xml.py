@@ -129,7 +129,7 @@ def raw_text(element: etree._Element | None) -> str:
 _SPACES = re.compile(r"\s+")
 CELL = " | "
 _ROW_START = re.compile(r"^(?:\| *)+", re.MULTILINE)
-_BULLET = re.compile(r"^- *\n", re.MULTILINE)
+_BULLET = re.compile(r"^-(?: *\n| +)", re.MULTILINE)
 _EDGES = re.compile(r" *\n[ \n]*")
 GONE = "\ue000"
 """Stands where a reference mark was; it goes with the brackets and commas around it."""
