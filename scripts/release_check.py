@@ -176,7 +176,7 @@ def check_supply_chain(folder: Path, version: str) -> Path:
     """The bill of materials; refuses a lock with known vulnerabilities."""
     path = folder / f"osler-{version}.cdx.json"
     lock = ROOT / supply_chain.LOCK
-    made = supply_chain.bill_of_materials(lock.read_text(encoding="utf-8"), version)
+    made = supply_chain.bill_of_materials(version)
     path.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
     fine, said = supply_chain.audit(lock, supply_chain.run_quietly)
     if fine is False:

@@ -2,14 +2,16 @@
 
     python scripts/supply_chain.py [--sbom FILE]
 
-Writes the bill of materials (CycloneDX 1.6): every locked package with its hashes and its licence,
-and the pinned weights with theirs. Then asks `pip-audit` for known vulnerabilities of the same
+Writes the bill of materials (CycloneDX 1.6): every package that the core, the laboratory and the
+server need, and those inside the page, with their locked hashes and their licences; and the pinned
+weights with theirs. Then asks `pip-audit` for known vulnerabilities of the same
 lock; where it cannot be had or cannot reach its data, that is said, and is no "none known".
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import re
 import subprocess
@@ -18,26 +20,34 @@ import tempfile
 import tomllib
 import uuid
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, metadata
+from importlib.metadata import PackageNotFoundError, metadata, requires
 from pathlib import Path
 from typing import Any
+
+from packaging.requirements import Requirement
 
 from osler.llm.local.weights import DEFAULTS, E5, WeightFile
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = "requirements.lock"
+DEV_LOCK = "requirements-dev.lock"
+"""Holds what the laboratory and the server need as well."""
+OWN = ("osler", "osler-lab", "osler-serve")
+PAGE_LOCK = "web/package-lock.json"
 _PIN = re.compile(r"^([\w.\-]+)==([\w.+!]+)(?: ; ([^\\]+?))? ?\\?$")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 Run = Callable[[list[str]], "subprocess.CompletedProcess[str]"]
 
 
-def bill_of_materials(
-    lock: str, version: str, weights: tuple[WeightFile, ...] = (*DEFAULTS, E5)
-) -> Any:
+def bill_of_materials(version: str, weights: tuple[WeightFile, ...] = (*DEFAULTS, E5)) -> Any:
     """The document. Equal contents give an equal document. Raises `ValueError` for a pin without
     a hash."""
-    components = [*_packages(lock), *map(_weights, weights)]
+    wanted = needed_packages()
+    more = [one for one in locked_packages(_read(DEV_LOCK)) if one["name"] in wanted]
+    found = {one["bom-ref"]: one for one in [*locked_packages(_read(LOCK)), *more]}
+    page = page_packages(_read(PAGE_LOCK))
+    components = [*found.values(), *page, *map(_weights, weights)]
     root = {"type": "application", "bom-ref": "osler", "name": "osler", "version": version}
     content = json.dumps([root, components], sort_keys=True)
     return {
@@ -51,7 +61,53 @@ def bill_of_materials(
     }
 
 
-def _packages(lock: str) -> list[dict[str, Any]]:
+def _read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def needed_packages() -> set[str]:
+    """Names of what the three packages ask for without an extra, and so on, as far as it is
+    installed here."""
+    projects = (tomllib.loads(path.read_text()) for path in ROOT.glob("packages/*/pyproject.toml"))
+    left = [Requirement(one) for each in projects for one in each["project"]["dependencies"]]
+    seen: set[tuple[str, str]] = set()
+    while left:
+        asked = left.pop()
+        name = asked.name.lower().replace("_", "-")
+        for extra in {"", *asked.extras} - {extra for known, extra in seen if known == name}:
+            seen.add((name, extra))
+            left += () if name in OWN else _requirements(name, extra)
+    return {name for name, _ in seen} - {*OWN}
+
+
+def _requirements(name: str, extra: str) -> list[Requirement]:
+    try:
+        asked = [Requirement(one) for one in requires(name) or ()]
+    except PackageNotFoundError:
+        return []
+    return [one for one in asked if one.marker is None or one.marker.evaluate({"extra": extra})]
+
+
+def page_packages(lock: str) -> list[dict[str, Any]]:
+    """What `make page` puts into the page: all that npm locks, but what only builds and tests."""
+    found = []
+    for path, one in json.loads(lock)["packages"].items():
+        if path and not one.get("dev"):
+            name = path.rpartition("node_modules/")[2]
+            kind, _, digest = one["integrity"].partition("-")
+            known = {"alg": kind.upper().replace("SHA", "SHA-"), "content": _hex(digest)}
+            purl = f"pkg:npm/{name.replace('@', '%40')}@{one['version']}"
+            licences = [{"license": {"name": one["license"]}}]
+            said = {"type": "library", "bom-ref": purl, "name": name, "version": one["version"]}
+            found.append({**said, "purl": purl, "licenses": licences, "hashes": [known]})
+    return found
+
+
+def _hex(digest: str) -> str:
+    return base64.b64decode(digest).hex()
+
+
+def locked_packages(lock: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for line in lock.splitlines():
         if pin := _PIN.match(line):
@@ -140,7 +196,7 @@ def main() -> None:
     version = tomllib.loads((ROOT / "packages/osler/pyproject.toml").read_text())["project"][
         "version"
     ]
-    made = bill_of_materials((ROOT / LOCK).read_text(encoding="utf-8"), version)
+    made = bill_of_materials(version)
     given.sbom.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
     print(f"{given.sbom}: {len(made['components'])} components")
     fine, said = audit(ROOT / LOCK, run_quietly)

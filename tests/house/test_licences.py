@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from supply_chain import ROOT, licence_of
+from supply_chain import PAGE_LOCK, ROOT, licence_of, page_packages
 
 FINE = re.compile(
     r"\b(MIT|MIT-0|MIT-CMU|Apache|BSD|0BSD|ISC|ISCL|PSF|PSF-2\.0|PSFL|Python Software Foundation"
@@ -34,6 +34,15 @@ def test_every_locked_package_has_a_licence_that_suits(lock: str) -> None:
     unfit = {name: licence for name, licence in said.items() if not is_fine(licence)}
     assert unfit.keys() <= EXCEPTIONS.keys(), unfit
     assert lock or not unfit  # the core has no exception
+
+
+def test_what_the_page_holds_has_a_licence_that_suits() -> None:
+    said = {
+        one["name"]: one["licenses"][0]["license"]["name"]
+        for one in page_packages((ROOT / PAGE_LOCK).read_text("utf-8"))
+    }
+    assert "react" in said
+    assert [name for name, licence in said.items() if not is_fine(licence)] == []
 
 
 def test_each_exception_is_still_one() -> None:

@@ -10,21 +10,26 @@ from pathlib import Path
 import pytest
 from release_check import Refused, build, check_rebuilt
 from release_statements import state_provenance
-from supply_chain import ROOT, audit, bill_of_materials
+from supply_chain import ROOT, audit, bill_of_materials, locked_packages
+
+LOCK = ROOT / "requirements.lock"
 
 
-def test_every_locked_package_and_every_weight_is_in_the_bill_with_its_hashes() -> None:
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    made = bill_of_materials(lock, "1.0")
-    names = {one["name"] for one in made["components"]}
-    assert {"numpy", "pydantic", "lxml"} <= names
-    pins = [line for line in lock.splitlines() if line[:1].isalnum()]
-    assert len(made["components"]) == len(pins) + 4
-    assert all(one["hashes"] for one in made["components"])
-    assert sum("licenses" in one for one in made["components"]) > 0.9 * len(pins)
-    assert made == bill_of_materials(lock, "1.0")
-    models = [one for one in made["components"] if one["type"] == "machine-learning-model"]
-    assert len(models) == 4
+def test_all_that_is_shipped_or_asked_for_is_in_the_bill_with_its_hashes_and_licence() -> None:
+    made = bill_of_materials("1.0")
+    components = made["components"]
+    names = {one["name"] for one in components}
+    assert {"numpy", "pydantic", "lxml"} <= names  # the core
+    assert {"fastapi", "mcp", "starlette", "cryptography"} <= names  # the server
+    assert {"react", "react-dom"} <= names  # the page
+    assert not names & {"pytest", "hypothesis", "vite", "mkdocs"}
+    assert len({one["bom-ref"] for one in components}) == len(components)
+    pins = [line for line in LOCK.read_text().splitlines() if line[:1].isalnum()]
+    assert len(components) > len(pins) + 4
+    assert all(one["hashes"] for one in components)
+    assert sum("licenses" in one for one in components) > 0.9 * len(components)
+    assert made == bill_of_materials("1.0")
+    assert sum(one["type"] == "machine-learning-model" for one in components) == 4
 
 
 def test_every_action_of_the_workflows_is_named_by_its_commit() -> None:
@@ -39,7 +44,7 @@ def test_every_action_of_the_workflows_is_named_by_its_commit() -> None:
 
 def test_a_package_without_a_hash_is_refused() -> None:
     with pytest.raises(ValueError, match="locked without a hash: numpy"):
-        bill_of_materials("numpy==2.0.0\n", "1.0")
+        locked_packages("numpy==2.0.0\n")
 
 
 WORKFLOW = {
@@ -59,8 +64,7 @@ def test_the_provenance_names_each_file_its_source_and_its_builder(tmp_path: Pat
     """An in-toto statement (v1) with a SLSA predicate (v1)."""
     wheel = tmp_path / "osler-1.0-py3-none-any.whl"
     wheel.write_bytes(b"a wheel")
-    lock = ROOT / "requirements.lock"
-    made = state_provenance([wheel], [lock], WORKFLOW)
+    made = state_provenance([wheel], [LOCK], WORKFLOW)
     assert made is not None
     assert made["_type"] == "https://in-toto.io/Statement/v1"
     assert made["predicateType"] == "https://slsa.dev/provenance/v1"
@@ -81,7 +85,7 @@ def test_the_provenance_is_read_by_the_library_of_in_toto(tmp_path: Path) -> Non
     reader = pytest.importorskip("google.protobuf.json_format")
     statements = pytest.importorskip("in_toto_attestation.v1.statement_pb2")
     slsa = pytest.importorskip("in_toto_attestation.predicates.provenance.v1.provenance_pb2")
-    made = state_provenance([ROOT / "LICENSE"], [ROOT / "requirements.lock"], WORKFLOW)
+    made = state_provenance([ROOT / "LICENSE"], [LOCK], WORKFLOW)
     assert made is not None
     reader.ParseDict(made, statements.Statement())
     reader.ParseDict(made["predicate"], slsa.Provenance())
@@ -90,9 +94,8 @@ def test_the_provenance_is_read_by_the_library_of_in_toto(tmp_path: Path) -> Non
 def test_the_bill_fits_the_schema_that_cyclonedx_publishes() -> None:
     validation = pytest.importorskip("cyclonedx.validation.json")
     schema = pytest.importorskip("cyclonedx.schema")
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     validator = validation.JsonStrictValidator(schema.SchemaVersion.V1_6)
-    assert validator.validate_str(json.dumps(bill_of_materials(lock, "1.0"))) is None
+    assert validator.validate_str(json.dumps(bill_of_materials("1.0"))) is None
 
 
 def test_nobody_vouches_for_a_build_outside_the_workflow() -> None:
