@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +30,7 @@ from osler.audit.heads import HEAD, SLOT
 from osler.audit.log import ENTRIES, PUBLIC, AuditLog, read_head, read_lines, verify_log
 from osler.errors import StorageFailed
 from osler.settings import Settings
+from osler_serve.ledger import Ledger
 
 EARLY, LATE = 5, 12
 KEY, SERVE, AWAY = range(3)
@@ -93,6 +96,11 @@ def delete_anchors(*numbers: int) -> Step:
     return unlink
 
 
+def delete_row(log: Attacked) -> None:
+    with closing(sqlite3.connect(log.anchor(SERVE))) as db, db:
+        assert db.execute("DELETE FROM anchor").rowcount == 1
+
+
 def put_back(*places: str | int) -> Step:
     """Files of the log by name, anchors by number."""
 
@@ -152,6 +160,8 @@ ATTACKS: dict[str, list[Step]] = {
     "one entry cut, its head wiped": [cut_one, wipe_newest_slot],
     "the ledger's anchor deleted, the folder put back": [delete_anchors(SERVE), put_folder_back],
     "the folder put back, the anchor elsewhere": [put_folder_back, put_back(AWAY)],
+    "the folder put back with the ledger": [put_folder_back, put_back(SERVE)],
+    "the ledger's row deleted, the folder put back": [delete_row, put_folder_back],
     "the anchors in home deleted, head put back, entries cut": [
         delete_anchors(KEY, SERVE),
         put_back(HEAD),
@@ -263,6 +273,16 @@ def test_anchors_that_cannot_be_written_are_told_and_the_others_serve(
     restart()
     with pytest.raises(StorageFailed, match="15 were signed"):
         write_entry(log.settings, {"what": "after"})
+
+
+def test_the_ledger_s_row_stands_in_the_file_of_a_server_that_runs(log: Attacked) -> None:
+    ledger = Ledger(log.settings.home / "serve")
+    append_entries(log.settings, 1)
+    with closing(sqlite3.connect(log.anchor(SERVE))) as db:
+        ((row,),) = db.execute("SELECT signed FROM anchor")
+    assert json.loads(row)["size"] == LATE + 1
+    ledger.check_writable()
+    ledger.close()
 
 
 def test_anchors_are_their_owners_alone(log: Attacked) -> None:

@@ -124,7 +124,7 @@ def test_only_named_patients_are_found_however_far_down_they_stand() -> None:
     assert none == []
 
 
-PERSON = {
+PERSON: dict[str, Any] = {
     "resourceType": "Bundle",
     "entry": [
         {"resource": {"resourceType": "Patient", "id": "p1", "gender": "female"}},
@@ -180,6 +180,44 @@ def test_patients_lie_behind_their_scope_by_what_they_are(
     ):
         access = {"sources": sources, "patients": patients}
         assert settings_with(old_base, access=access).access.may_open(*key) is opened
+
+
+AS_LINES = "\n".join(json.dumps(entry["resource"]) for entry in PERSON["entry"])
+IN_XML = """<?xml version="1.0"?>
+<Bundle xmlns="http://hl7.org/fhir"><entry><resource><Patient><text>
+<div xmlns="http://www.w3.org/1999/xhtml"><p>Ms Zyxo has zyxodisease, and comes often.</p></div>
+</text></Patient></resource></entry></Bundle>
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(PERSON),
+        json.dumps(dict(reversed(PERSON.items()))),
+        json.dumps([entry["resource"] for entry in PERSON["entry"]], indent=2),
+        AS_LINES,
+        IN_XML,
+        f"# Export\n\nOf today:\n\n```json\n{json.dumps(PERSON, indent=1)}\n```\n",
+    ],
+    ids=["bundle", "bundle, type last", "array", "lines", "xml", "in a document"],
+)
+@pytest.mark.parametrize("name", ["p.md", "p.txt", "p.html", "p.json", "p.ndjson", "p.xml"])
+def test_records_are_known_by_their_contents_whatever_the_file_is_called(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        done = kb.add([tmp_path / name], source="guideline")
+        assert done.documents == 0
+        assert done.drops or done.failed, "it is told"
+
+
+def test_text_about_the_exchange_of_records_is_no_record(tmp_path: Path) -> None:
+    text = 'A Patient resource has `"resourceType": "Patient"`; see <http://hl7.org/fhir>.'
+    (tmp_path / "a.md").write_text(f"# FHIR\n\n{text}\n")
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        assert kb.add([tmp_path / "a.md"], source="guideline").documents == 1
 
 
 def test_no_door_of_a_server_shows_a_record_under_another_source(old_base: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from osler.build.knowledge import searched_sources
 from osler.errors import KnowledgeBaseError
@@ -30,3 +31,9 @@ def test_held_documents_are_found_after_their_release(tmp_path: Path) -> None:
         assert searched_sources(settings, kb) == kb.sources == ("web",)
         with pytest.raises(KnowledgeBaseError, match="nothing of web is held"):
             release(kb, "web")
+
+
+def test_records_of_patients_cannot_be_held() -> None:
+    """They lie in `emr` alone: every one of them would be refused when it is added."""
+    with pytest.raises(ValidationError, match="cannot be held"):
+        Settings.model_validate({"access": {"held": ("web", "emr")}})

@@ -80,11 +80,26 @@ def test_what_was_added_since_the_build_is_found_by_words(
     (tmp_path / "b.md").write_text("# Gout\n\nGout is treated with colchicine.\n")
     kb.add([tmp_path / "b.md"], source="book")
     assert kb.count_unindexed("hashing-64") == 1
-    assert kb.has_most_vectors("hashing-64")
+    assert kb.has_vectors("hashing-64")
     search = make_retriever(settings_at(tmp_path), kb, HashingEncoder(), ("book",))
     hits = asyncio.run(search.search("colchicine in gout", k=3))
     assert {hit.passage.title for hit in hits} == {"Gout", "Scurvy"}
     assert hits[0].score == hits[1].score, "words count as much as meaning meanwhile"
+
+
+def test_many_that_wait_leave_the_others_to_be_found_by_meaning(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    """Whoever may send files could switch off the search by meaning for everybody."""
+    kb.build(HashingEncoder())
+    for n in range(8):
+        (tmp_path / f"sent-{n}.md").write_text(f"# Sent {n}\n\nNothing of interest, number {n}.\n")
+    (tmp_path / "gout.md").write_text("# Gout\n\nGout is treated with colchicine.\n")
+    kb.add([*tmp_path.glob("sent-*.md"), tmp_path / "gout.md"], source="own")
+    assert 2 * kb.count_unindexed("hashing-64") > 9
+    search = make_retriever(settings_at(tmp_path), kb, HashingEncoder(), ("book", "own"))
+    hits = asyncio.run(search.search("colchicine or vitamin C", k=9))
+    assert {hit.passage.title: hit.source for hit in hits} == {"Scurvy": "dense", "Gout": "lexical"}
 
 
 def test_an_abstention_still_says_that_the_evidence_does_not() -> None:

@@ -22,11 +22,12 @@ from served import (
 )
 from waiting import AwaitableEvent
 
+from osler.audit.heads import LEDGER
 from osler.errors import BadConfig
 from osler.settings.sections import is_loopback
 from osler_serve.app import build_state
 from osler_serve.keys import new_key
-from osler_serve.ledger import FILE, Ledger
+from osler_serve.ledger import Ledger
 from osler_serve.problems import RefusedRequest
 
 PROBLEM = "application/problem+json"
@@ -168,7 +169,7 @@ def test_api_key_is_stored_as_a_hash_in_an_owner_only_file(home: Path) -> None:
     data = b"".join(path.read_bytes() for path in (home / "serve").iterdir())
     assert key.encode() not in data
     assert key.split("_", 2)[2].encode() not in data
-    assert (home / "serve" / FILE).stat().st_mode & 0o077 == 0
+    assert (home / "serve" / LEDGER).stat().st_mode & 0o077 == 0
 
 
 def test_api_key_names_are_unique_and_plain(home: Path) -> None:

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
 
+from osler.audit.heads import LEDGER
 from osler.errors import BadConfig, KnowledgeBaseBusy, StorageFailed
 from osler.kb.store.access import LockMode, hold_lock, write_transaction
 from osler.reports import Status
 
 STATUSES: tuple[Status, ...] = get_args(Status)
-FILE = "serve.sqlite"
 # Whose runs those are that no key made.
 WORKSPACE = "default"
 # Seconds that a server waits for another that is just starting on the same home.
@@ -95,7 +95,7 @@ class Ledger:
         self._folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path = folder / FILE
+            path = folder / LEDGER
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             path.chmod(0o600)
             self._db.execute("PRAGMA journal_mode=WAL")
@@ -105,7 +105,7 @@ class Ledger:
             self._db.executescript(_TABLES)
         except (OSError, sqlite3.Error) as error:
             fix = "set home to a folder that can be written"
-            raise BadConfig(f"{folder} cannot hold {FILE}: {error}", fix=fix) from error
+            raise BadConfig(f"{folder} cannot hold {LEDGER}: {error}", fix=fix) from error
 
     def close(self) -> None:
         with self._lock:

@@ -22,13 +22,14 @@ from record_system import RecordSystem, public_key, serve_record_system  # noqa:
 from served import serve_osler  # noqa: E402
 from synthetic_patients import SyntheticPatient  # noqa: E402
 
+from osler.audit.heads import LEDGER  # noqa: E402
 from osler.errors import BadConfig, SourceUnavailable  # noqa: E402
 from osler.sources.patients.fhir_server import fetch_record  # noqa: E402
 from osler_serve.clinic import outside  # noqa: E402
 from osler_serve.clinic.fhir_server import _get_resource  # noqa: E402
 from osler_serve.clinic.hook_tokens import read_hook_clients  # noqa: E402
 from osler_serve.keys import new_key  # noqa: E402
-from osler_serve.ledger import FILE, Ledger  # noqa: E402
+from osler_serve.ledger import Ledger  # noqa: E402
 from osler_serve.problems import RefusedRequest  # noqa: E402
 
 NORTH, SOUTH = "https://north.example", "https://south.example"
@@ -125,7 +126,7 @@ def test_used_statements_are_kept_for_an_hour_beyond_their_time(tmp_path: Path) 
     assert ledger.use_statement("b", until=4_300.0, now=3_700.0)
     assert not ledger.use_statement("a", until=600.0, now=500.0)
     assert ledger.use_statement("c", until=4_900.0, now=4_300.0)
-    with sqlite3.connect(tmp_path / FILE) as db:
+    with sqlite3.connect(tmp_path / LEDGER) as db:
         assert db.execute("SELECT count(*) FROM statement").fetchone() == (2,)
     ledger.close()
 

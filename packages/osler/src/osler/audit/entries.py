@@ -55,14 +55,16 @@ def _places(settings: Settings) -> tuple[Path, Path, Path | None, tuple[Path, ..
 
 
 def anchor_places(settings: Settings) -> tuple[Path, ...]:
-    """Beside the signing key, beside the server's ledger, and outside of home."""
+    """Beside the signing key, a row of the server's ledger, and outside of home."""
+    from osler.audit.heads import LEDGER
+
     folder = log_folder(settings)
     name = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:16]
     state = Path(user_state_dir("osler", appauthor=False))
     key_file = settings.audit.key_file or folder / "key.pem"
     return (
         key_file.with_name(f"{key_file.name}.checkpoint"),
-        settings.home / "serve" / "audit.checkpoint",
+        settings.home / "serve" / LEDGER,
         settings.audit.anchor or state / "audit" / f"{name}.checkpoint",
     )
 

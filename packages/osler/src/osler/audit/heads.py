@@ -3,21 +3,25 @@ them at most.
 
 It lies beside the entries, as `head`, and in other places, its anchors: a log that holds less than
 an anchor says was cut, emptied or set back. An anchor is written behind the head, so that a crash
-leaves it old, never ahead.
+leaves it old, never ahead. One is a row of the server's ledger: who sets that file back, sets back
+runs and keys with it.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from osler.audit.checkpoints import Checkpoint, is_signed_by, read_checkpoints
 
 HEAD = "head"
+LEDGER = "serve.sqlite"
+"""Name of the server's database."""
 SLOT = 512
 _LOG = logging.getLogger("osler.audit")
 
@@ -57,8 +61,8 @@ class Anchors:
         """The checkpoint of each place that has one; another key's where none is this key's."""
         found = []
         for place in self.places:
-            with suppress(OSError):
-                slots = read_slots(place.read_bytes())
+            with suppress(OSError, sqlite3.Error):
+                slots = read_slots(_read_place(place))
                 if newest := newest_signed(slots, self.public_key) or next(iter(slots), None):
                     found.append((place, newest))
         return found
@@ -67,25 +71,49 @@ class Anchors:
         """Writes it to each place; where that fails, the log says so once and the others serve."""
         for place in self.places:
             try:
-                _write_file(place, signed)
+                _write_place(place, signed)
                 self._failed.discard(place)
-            except OSError as error:
+            except (OSError, sqlite3.Error) as error:
                 if place not in self._failed:
                     said = "no anchor of the audit log in %s (%s): set audit.anchor"
-                    _LOG.warning(said, place, error.strerror)
+                    _LOG.warning(said, place, getattr(error, "strerror", None) or error)
                 self._failed.add(place)
 
     def drop(self) -> None:
         for place in self.places:
-            with suppress(OSError):
-                place.unlink()
+            with suppress(OSError, sqlite3.Error):
+                if place.name != LEDGER:
+                    place.unlink()
+                elif place.exists():
+                    with _open_rows(place) as db:
+                        db.execute("DELETE FROM anchor")
 
 
-def _write_file(place: Path, signed: Checkpoint) -> None:
+def _read_place(place: Path) -> bytes:
+    if place.name != LEDGER:
+        return place.read_bytes()
+    place.stat()  # connecting would make it
+    with _open_rows(place) as db:
+        return b"".join(row.encode() for (row,) in db.execute("SELECT signed FROM anchor"))
+
+
+def _write_place(place: Path, signed: Checkpoint) -> None:
     """Not flushed: what a power cut takes leaves an older one, and none is waited for."""
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle = os.open(place, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
-        write_slot(handle, signed)
+        if place.name != LEDGER:
+            write_slot(handle, signed)
+            return
     finally:
         os.close(handle)
+    with _open_rows(place) as db:
+        db.execute("INSERT OR REPLACE INTO anchor VALUES (1, ?)", (signed.to_json(),))
+
+
+@contextmanager
+def _open_rows(place: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(place, isolation_level=None, timeout=1)) as db:
+        db.execute("PRAGMA synchronous=NORMAL")  # a server's is in WAL: flushed at its checkpoints
+        db.execute("CREATE TABLE IF NOT EXISTS anchor(one INTEGER PRIMARY KEY, signed TEXT)")
+        yield db

@@ -123,7 +123,7 @@ class ResourceCache:
         # The patients of the caller belong to the key: a searcher must not serve another's.
         patients = settings.access.patients
         # While vectors are being made, the way to search changes.
-        meaning = held.kb.has_most_vectors(held.encoder.identity)
+        meaning = held.kb.has_vectors(held.encoder.identity)
         opened = bool(open_record_source(settings.access))
         graph = graphs.has_graph(settings)
         key = f"{settings.retrieve!r} {named!r} {patients!r} {opened} {graph} {meaning}"

@@ -189,13 +189,12 @@ class KnowledgeBaseReader:
         self._engines.require_backend()
         return waiting
 
-    def has_most_vectors(self, encoder: str) -> bool:
-        """Whether half or more of the passages have their vector of this encoder, so that a
-        search by meaning would not hide the others."""
+    def has_vectors(self, encoder: str) -> bool:
+        """Whether any passage has its vector of this encoder, or none needs one."""
         with self.readers.borrow() as db:
             waiting = index.count_unindexed(db, encoder)
             return not waiting or (
-                read_meta(db, "encoder") == encoder and 2 * waiting <= index.count_passages(db)
+                read_meta(db, "encoder") == encoder and waiting < index.count_passages(db)
             )
 
     def get(self, id: str) -> Passage:

@@ -153,12 +153,12 @@ def retriever_over(
     encoder or with dense weight 0.
 
     Patient records are searched only when their source is named. Passages that still wait for
-    their vector are found by words: all by words alone while most of them wait, and afterwards
-    words count as much as meaning. Raises the errors of `KnowledgeBase.count_unindexed`.
+    their vector are found by words, which meanwhile count as much as meaning. Raises the errors of
+    `KnowledgeBase.count_unindexed`.
     """
     waiting = kb.count_unindexed(encoder.identity if encoder else None)
     reader = question_reader(kb)
-    if encoder is None or fusion.dense_weight == 0 or not kb.has_most_vectors(encoder.identity):
+    if encoder is None or fusion.dense_weight == 0 or not kb.has_vectors(encoder.identity):
         return LexicalRetriever(kb, within, reader)
     if waiting:
         equal = max(fusion.dense_weight, fusion.lexical_weight)

@@ -61,6 +61,13 @@ class AccessSettings(SettingsSection):
     key_file: OptionalPlace = None
     """File with a server key: the command line then keeps to its scope."""
 
+    @field_validator("held")
+    @classmethod
+    def _check_held(cls, held: tuple[str, ...]) -> tuple[str, ...]:
+        if EMR in held:
+            raise ValueError(f"{EMR} cannot be held: nothing finds its records unasked")
+        return held
+
     def is_private(self, source: str) -> bool:
         return source == EMR or source in self.private or source.endswith(HELD)
 

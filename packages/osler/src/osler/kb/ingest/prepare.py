@@ -24,8 +24,8 @@ from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import check_source, columns_of, index_tokens, size_of
 from osler.sources.catalogue import EMR, is_patients, trust_of
 from osler.sources.patients.identifiers.removal import remove_from_document
-from osler.sources.patients.patient import is_deidentified, pseudonymize_place
-from osler.sources.records import Deleted, Document, Drop, Record
+from osler.sources.patients.patient import holds_resources, is_deidentified, pseudonymize_place
+from osler.sources.records import Deleted, Document, Drop, Record, Section
 from osler.text import make_slug
 from osler.types import Passage
 
@@ -129,7 +129,7 @@ def prepare_passages(passages: Sequence[Passage]) -> PreparedDocument:
     if len({one.id for one in passages}) < len(passages):
         raise KnowledgeBaseError(f"{document_key(first)} has two passages of one id")
     place = first.locator
-    if first.source != EMR and is_patients(first.source, place.kind):
+    if _is_misplaced(first.source, place.kind, passages):
         raise KnowledgeBaseError(f"{name} is {MISPLACED}", fix="put it into emr")
     if is_deidentified(first.source):
         raise KnowledgeBaseError(
@@ -174,11 +174,18 @@ def _shorten_names(document: Document) -> Document:
     return replace(document, title=document.title[:_LONGEST_NAME], sections=sections)
 
 
+def _is_misplaced(source: str, kind: str, texts: Iterable[Section | Passage]) -> bool:
+    """Whether it is a patient's record outside `emr`, by its mark or by what it says."""
+    if source == EMR:
+        return False
+    return is_patients(source, kind) or holds_resources("\n".join(one.text for one in texts))
+
+
 def prepare_record(record: Record, how: IngestOptions) -> Outcome:
     """Makes a document's rows, or a drop for one without text; other records stay as they are."""
     if not isinstance(record, Document):
         return record
-    if how.source != EMR and is_patients(how.source, record.kind):
+    if _is_misplaced(how.source, record.kind, record.sections):
         return Drop(record.id, MISPLACED)
     record = _shorten_names(record)
     # A patient's record is made without identifiers; its numbers are no telephones.

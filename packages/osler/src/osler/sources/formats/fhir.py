@@ -217,6 +217,7 @@ def _format_amount(amount: float) -> str:
 
 
 _BUNDLE = re.compile(rb'"resourceType"\s*:\s*"Bundle"')
+_IN_XML = re.compile(rb'<[A-Z]\w+[^<>]*\sxmlns="http://hl7\.org/fhir"')
 _SEXES = frozenset({"male", "female", "other"})
 _IDENTIFYING = ("name", "telecom", "address", "identifier", "contact")
 # Part of the system of identifiers by Synthea, which invents patients.
@@ -307,7 +308,10 @@ class Fhir:
     name = "fhir"
 
     def matches(self, name: str, head: bytes) -> bool:
-        return plain_head(head).startswith(b"{") and _BUNDLE.search(head) is not None
+        begin = plain_head(head)
+        if begin.startswith(b"<"):  # known, so that no other format takes it; and then refused
+            return _IN_XML.search(head) is not None
+        return begin.startswith(b"{") and _BUNDLE.search(head) is not None
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         """One document a patient; memory holds their facts, not the resources."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 import secrets
 import threading
 from collections.abc import Collection, Iterator
@@ -209,3 +210,15 @@ def pseudonymize_place(source: str, name: str) -> str:
     """
     is_hidden = source == EMR or is_deidentified(source)
     return f"file-{hash_keyed(name)}" if is_hidden and name else name
+
+
+_RESOURCE = re.compile(
+    r'"resourceType"\s*:\s*"(?:Patient|Condition|Observation|Encounter|Procedure|AllergyIntolerance'
+    r'|Medication(?:Request|Statement|Administration)|DiagnosticReport|DocumentReference)"'
+)
+_OF_PERSON = re.compile(r'"(?:subject|patient|birthDate|gender|telecom|address)"\s*:\s*[\[{"]')
+
+
+def holds_resources(text: str) -> bool:
+    """Whether FHIR resources of a patient stand in a text, as in a bundle under another name."""
+    return _RESOURCE.search(text) is not None and _OF_PERSON.search(text) is not None
