@@ -28,6 +28,26 @@ DELETED = "<DeleteCitation><PMID Version='1'>{pmid}</PMID></DeleteCitation>"
 
 
 class _Handler(SimpleHTTPRequestHandler):
+    broken = ""
+
+    def do_GET(self) -> None:
+        """As the server's trouble wants it."""
+        match _Handler.broken:
+            case "500":
+                self.send_error(500)
+            case "cut":
+                self.send_response(200)
+                self.send_header("Content-Length", "100000")
+                self.end_headers()
+                self.wfile.write(b"<html>half")
+                self.close_connection = True
+            case "page":
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b"<html><title>Log in</title></html>")
+            case _:
+                super().do_GET()
+
     def log_message(self, format: str, *args: object) -> None:
         """Silence."""
 
@@ -108,6 +128,29 @@ def test_a_file_that_breaks_off_waits_and_the_others_are_taken_in(
     _publish(published, 2, _article(12, "Toes swell."))
     assert next(looks).problem == ""
     assert _found(kb, "toes") == ["research:12#0"]
+
+
+@pytest.mark.parametrize("trouble", ["500", "cut", "page"])
+def test_a_server_in_trouble_takes_nothing_out_and_is_asked_again(
+    published: Path,
+    job: DownloadJob,
+    kb: KnowledgeBase,
+    monkeypatch: pytest.MonkeyPatch,
+    trouble: str,
+) -> None:
+    _publish(published, 1, _article(11, "Urate crystals form."))
+    looks = fetch_on_schedule(kb, job, None, iter(int, 1), accepted=True)
+    next(looks)
+    _publish(published, 2, _article(12, "Toes swell."))
+    monkeypatch.setattr(_Handler, "broken", trouble)
+    for _ in range(2):
+        look = next(looks)
+        assert look.problem
+        assert not look.seen.is_change
+        assert _found(kb, "crystals") == ["research:11#0"]
+    monkeypatch.setattr(_Handler, "broken", "")
+    assert (next(looks).problem, _found(kb, "toes")) == ("", ["research:12#0"])
+    assert kb.verify() == []
 
 
 def test_started_again_it_goes_on_and_a_write_by_another_is_waited_for(

@@ -54,6 +54,43 @@ def test_an_empty_folder_is_waited_for(kb: KnowledgeBase, tmp_path: Path) -> Non
     assert [one.is_change for one in seen] == [False, False]
 
 
+def test_a_folder_that_is_not_mounted_takes_nothing_out(kb: KnowledgeBase, tmp_path: Path) -> None:
+    folder, away = tmp_path / "inbox", tmp_path / "away"
+    _write(folder / "a.txt", "Urate crystals form.", 1)
+    seen = watch_folder(kb, folder, "own", None, iter(int, 1))
+    next(seen)
+    folder.rename(away)
+    assert (next(seen).gone, len(kb.by_words(["urate"], k=5))) == (0, 1)
+    folder.mkdir()  # the place of a mount
+    assert (next(seen).gone, len(kb.by_words(["urate"], k=5))) == (0, 1)
+    folder.rmdir()
+    away.rename(folder)
+    assert not next(seen).is_change
+
+
+def test_a_file_that_is_half_there_leaves_what_was_read_and_is_read_when_it_is_whole(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    folder, text = tmp_path / "inbox", "痛风 is gout. It hurts.".encode()
+    _write(folder / "a.txt", "Urate crystals form.", 1)
+    seen = watch_folder(kb, folder, "own", None, iter(int, 1))
+    next(seen)
+    (folder / "b.txt").write_bytes(text[:2])
+    (folder / "c.docx").write_bytes(b"PK\x03\x04half")
+    (folder / "a.txt").write_bytes(b"")
+    os.symlink(folder, folder / "loop")
+    os.symlink(tmp_path / "nowhere", folder / "dead.txt")
+    os.mkfifo(folder / "pipe.txt")
+    first = next(seen)
+    assert (first.documents, first.gone) == (0, 0)
+    assert first.failed
+    assert len(kb.by_words(["urate"], k=5)) == 1
+    (folder / "b.txt").write_bytes(text)
+    assert next(seen).documents == 1
+    assert len(kb.by_words(["gout"], k=5)) == 1
+    assert kb.verify() == []
+
+
 def test_a_look_during_another_write_is_made_up_for(kb: KnowledgeBase, tmp_path: Path) -> None:
     from osler.kb.store.access import hold_lock
 

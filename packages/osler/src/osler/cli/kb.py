@@ -127,7 +127,11 @@ def _watch_folder(
         for seen in watch_folder(kb, folder, into, encoder, ticks):
             if seen.is_change:
                 line = f"documents in: {seen.documents:,}, out: {seen.gone:,}"
-                here.report_line(f"{line}; vectors: {seen.encoded:,}", asdict(seen))
+                line = f"{line}; vectors: {seen.encoded:,}"
+                here.report_line(
+                    f"{line}; files not read: {seen.failed:,}" if seen.failed else line,
+                    asdict(seen),
+                )
 
 
 def count_by_words(settings: Settings, kb: KnowledgeBase) -> dict[Language, int]:

@@ -59,7 +59,8 @@ def watch_folder(
     """Looks at the folder once for each tick, and yields what each look brought. Blocks.
 
     While another process writes, a look brings nothing and the next one tries again. Documents of
-    files that are gone go. Raises what `KnowledgeBase.add`, `update` and `build` raise.
+    files that are gone go, but not where the folder itself is gone or empty: a share that is not
+    mounted looks so. Raises what `KnowledgeBase.add`, `update` and `build` raise.
     """
     is_known = False
     for _ in ticks:
@@ -69,12 +70,13 @@ def watch_folder(
                 is_known = True
             else:
                 first = None
-            seen = kb.update(source=source, prune=True)
+            is_there = folder.is_dir() and any(folder.iterdir())
+            seen = kb.update(source=source, prune=is_there)
             encoded = _build_where_needed(kb, encoder)
         except KnowledgeBaseBusy:
             continue
         documents = seen.documents + (first.documents if first else 0)
-        yield Seen(documents, seen.gone, len(seen.failed), encoded)
+        yield Seen(documents, seen.gone, len(seen.failed) + len(seen.vanished), encoded)
 
 
 @dataclass(frozen=True, slots=True)
