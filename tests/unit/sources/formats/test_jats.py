@@ -175,3 +175,13 @@ def test_an_article_without_ids_is_named_by_its_file() -> None:
 )
 def test_an_article_of_a_web_page_is_not_one_of_a_journal(head: bytes, is_matched: bool) -> None:
     assert Jats().matches("x.xml", head) is is_matched
+
+
+def test_authors_are_named_as_citations_write_them_and_editors_are_not() -> None:
+    group = (
+        "<contrib-group><contrib contrib-type='author'><name><surname>Smith</surname>"
+        "<given-names>Jane A.</given-names></name></contrib><contrib contrib-type='author'>"
+        "<collab>Iron Group</collab></contrib><contrib contrib-type='editor'><name><surname>Itor"
+        "</surname><given-names>E</given-names></name></contrib></contrib-group>"
+    )
+    assert one(article(more=group)).authors == ("Smith JA", "Iron Group")

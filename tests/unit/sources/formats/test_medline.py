@@ -8,6 +8,7 @@ import pytest
 
 from osler.errors import MalformedSource
 from osler.sources.formats.pubmed import Medline
+from osler.sources.formats.reading import author_name
 from osler.sources.records import Document, Drop, Record, Section
 
 ONE = b"""
@@ -33,6 +34,31 @@ def test_continued_lines_are_joined() -> None:
     assert document.title == "The title that goes on over two lines."
     assert [section.text for section in document.sections] == ["First line of it and the second."]
     assert (document.id, document.year, document.kind) == ("12230038", 2002, "Review")
+
+
+def test_authors_journal_doi_and_notices_are_read() -> None:
+    more = b"AU  - Smith JA\nAU  - Lee K\nCN  - Iron Group\nTA  - J Iron\nLID - 10.1/x [doi]\n"
+    (document,) = parse(ONE + more + b"ECI - J Iron. 2022 Feb 1;3:4. PMID: 7\n")
+
+    assert isinstance(document, Document)
+    assert document.authors == ("Smith JA", "Lee K", "Iron Group")
+    assert (document.journal, document.doi) == ("J Iron", "10.1/x")
+    assert document.notice == "Expression of concern: J Iron. 2022 Feb 1;3:4. PMID: 7"
+    assert not document.retracted
+
+
+@pytest.mark.parametrize(
+    ("family", "given", "written"),
+    [
+        ("Smith", "Jane A.", "Smith JA"),
+        ("Smith", "JA", "Smith JA"),
+        ("Müller-Lee", "Jean-Luc", "Müller-Lee JL"),
+        ("王", "小明", "王小明"),
+        ("Smith", "", "Smith"),
+    ],
+)
+def test_a_name_has_initials(family: str, given: str, written: str) -> None:
+    assert author_name(family, given) == written
 
 
 def test_windows_line_ends_make_no_difference() -> None:

@@ -246,6 +246,7 @@ BROKEN = frozenset(
         *("malformed file", "truncated or damaged", "decompression bomb", "not readable"),
         "too large for one document",
         *("encrypted", "needs osler[pdf]", "needs osler[parquet]", "needs osler[xlsx]"),
+        "needs osler[references]",
     }
 )
 """Reasons for which a whole file, and not one record of it, is dropped."""

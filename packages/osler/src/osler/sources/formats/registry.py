@@ -28,10 +28,12 @@ from osler.sources.formats.office import Docx, Xlsx
 from osler.sources.formats.omop import Omop
 from osler.sources.formats.pdf import Pdf
 from osler.sources.formats.pubmed import Medline, PubmedXml
+from osler.sources.formats.references import Bibtex, CslJson, EndnoteXml, Ris
 from osler.sources.formats.rows import CsvRows, Parquet
 from osler.sources.formats.rrf import Rrf
 from osler.sources.formats.trials import ClinicalTrialsJson
 from osler.sources.formats.wikis import Kilt, Mediawiki, WikiApi, Wikiextractor
+from osler.sources.formats.zotero import Zotero
 from osler.sources.records import Parser, Record
 from osler.text import load_plugins
 
@@ -95,10 +97,14 @@ PARSERS: tuple[Parser, ...] = (
     Wikiextractor(),
     Kilt(),
     EvaluationFile(),
+    CslJson(),
     JsonRecords(),
     CsvRows(),
     Obo(),
     Medline(),
+    Ris(),
+    Bibtex(),
+    EndnoteXml(),
     Html(),
     Markdown(),
     Plain(),
@@ -114,9 +120,10 @@ FOLDER_PARSERS: tuple[FolderParser, ...] = (
     Omop(),
     Clif(),
     Synthea(),
+    Zotero(),
 )
 
-_TABLE = re.compile(r"\.(?:csv|parquet|rrf)(?:\.gz)?$", re.IGNORECASE)
+_TABLE = re.compile(r"\.(?:csv|parquet|rrf)(?:\.gz)?$|^zotero\.sqlite$", re.IGNORECASE)
 
 
 def by_name(name: str) -> Parser | FolderParser:
