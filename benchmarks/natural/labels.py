@@ -65,7 +65,7 @@ def openfda_result(drug: DrugText, version: int = 1, more: str = "") -> dict[str
         if name in NO_FIELD:
             others.append(f"8.{number} {name.replace('_', ' ').title()} {text}{more}")
         else:
-            said = name.upper().replace("_", " ")
+            said = heading_of(name).upper()
             fields[name] = [f"{text}{more}" if drug.is_otc else f"{number} {said} {text}{more}"]
     if others:
         fields[_POPULATIONS] = [" ".join(["8 USE IN SPECIFIC POPULATIONS", *others])]
@@ -99,12 +99,12 @@ def pack(members: Mapping[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def dailymed_archive(drugs: Sequence[DrugText]) -> bytes:
-    """Labels as DailyMed packs them: a zip for each, in a zip."""
+def dailymed_archive(drugs: Sequence[DrugText], more: str = "") -> bytes:
+    """Labels as DailyMed packs them: a zip for each, in a zip; each section ends in `more`."""
     return pack(
         {
             f"prescription/20250310_{one.set_id}.zip": pack(
-                {f"{one.set_id}.xml": spl_document(one)}
+                {f"{one.set_id}.xml": spl_document(one, more=more)}
             )
             for one in drugs
         }

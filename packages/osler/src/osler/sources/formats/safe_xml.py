@@ -126,7 +126,8 @@ def raw_text(element: etree._Element | None) -> str:
     return html.unescape(text) if "&" in text else text
 
 
-_SPACES = re.compile(r"\s+")
+# Not the single blanks, which are most of all matches.
+_SPACES = re.compile(r"\s{2,}|[^\S ]")
 CELL = " | "
 _ROW_START = re.compile(r"^(?:\| *)+", re.MULTILINE)
 _BULLET = re.compile(r"^-(?: *\n| +)", re.MULTILINE)
@@ -195,7 +196,8 @@ class _SectionWalk:
 
     def close_section(self) -> None:
         text = _EDGES.sub("\n", "".join(self._pieces))
-        text = _BULLET.sub("- ", _ROW_START.sub("", _MARKS.sub("", text)))
+        text = _MARKS.sub("", text) if GONE in text else text
+        text = _BULLET.sub("- ", _ROW_START.sub("", text))
         text = clean_text(text)
         if text:
             self.sections.append(Section(text, self._path))
