@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/identifier_words.py ../shared/data
 
 Read are textbooks (OpenStax), PubMed and PMC records, MedQuAD, BioASQ, PubMedQA, MedMCQA, MedQA
-and MuSiQue in English; CMB, three of four rows of a Chinese dialogue set, and the package's own
-Chinese.
+and MuSiQue in English, and names of Hetionet; CMB, three of four rows of a Chinese dialogue set,
+and the package's own Chinese.
 Words alone come out, sorted: no sentence. Listed names are left out unless they are oftener words.
 """
 
@@ -33,6 +33,8 @@ AUTHORED = (
     "B_corpora/jats_nxml/*.gz",
     "A_questions/multihop/musique/*corpus.json",
 )
+# Substances, side effects and symptoms: each name once is enough.
+NAMED = "C_graphs/hetionet/hetionet-v1.0-nodes.tsv"
 CHINESE = ("cmb_clin/CMB-Clin.json", "cmb_exam/CMB-4000.json", "cmb_exam/CMB-500.json")
 OWN = (
     "packages/osler/src/osler/**/*.py",
@@ -80,6 +82,15 @@ def find_english(data: Path, listed: set[str]) -> set[str]:
     return {word for word in words if word not in listed or lower[word] >= 25}
 
 
+def find_named(data: Path, listed: set[str]) -> set[str]:
+    """Words of the names of substances, side effects and symptoms in Hetionet (CC0)."""
+    rows = (row.split("\t") for row in (data / NAMED).read_text("utf-8").splitlines())
+    kinds = {"Compound", "Side Effect", "Symptom"}
+    names = [row[1] for row in rows if row[2] in kinds]
+    words = {word.lower() for name in names for word in re.findall(r"[A-Za-z]{4,}", name)}
+    return words - listed
+
+
 def find_chinese(data: Path, notes: list[str]) -> set[str]:
     """Pairs of neighbouring characters that stand twice, and those of the words of notes."""
     texts = [text for one in CHINESE for text in read_texts(data / "A_questions" / one)]
@@ -101,7 +112,8 @@ def main() -> None:
     data = Path(sys.argv[1])
     lists = tomllib.loads((FOLDER / "lists.toml").read_text(encoding="utf-8"))
     listed = {*lists["given"].split(), *lists["family"].split()}
-    words = find_english(data, listed) | find_chinese(data, lists["chinese"].split())
+    words = find_english(data, listed) | find_named(data, listed)
+    words |= find_chinese(data, lists["chinese"].split())
     text = "\n".join(sorted(words)) + "\n"
     packed = lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
     (FOLDER / "words.txt.xz").write_bytes(packed)

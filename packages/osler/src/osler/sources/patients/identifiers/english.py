@@ -85,6 +85,11 @@ _PERSON = (
     r"|witness|attending|resident|registrar|consultant|name|grandson|granddaughter|grandmother"
     r"|grandfather|fianc[ée]e?|roommate|employer)"
 )
+# Abbreviations of trades and places, not a person's initials.
+_STAFF = (
+    r"(?:GP|OT|PT|SLT|SALT|ENT|ICU|ITU|HDU|ED|CT|MRI|SHO|SPR|RN|NP|PA|MD|HO|FY\d|CNS|ANP|DN|HV|SW"
+    r"|MDT|ER|OP|IP|US|UK|MS|HR|EEG|ECG|EMG|IV|CMHT|RMO|AHP|PHN|MW|Pt|On|In|Called|And)"
+)
 _LABEL = (
     r"(?:Patient|Patient name|Pt|Name|Attending|Physician|Provider|Dictated by|Signed(?: by)?"
     r"|Signed electronically by|Prescription signed|Referred by|Emergency contact|Next of kin"
@@ -119,7 +124,7 @@ _POSTCODE = r"[A-Z]{1,2}\d[\dA-Z]? ?\d[A-Z]{2}"
 _PLACE = rf"(?:(?:{_POSTCODE}\b|[A-Z][\w'’.-]*|\d{{4,5}}(?:-\d{{4}})?)(?: |, )?)"
 _ID_WORD = (
     r"(?:MRN|URN|NHS|SSN|ID|number|no\.|num\.|#|accession|licen[cs]e plate|card shows|policy|serial"
-    r"|subject|SN|PIN|plate|VIN|passport|account|Device|MR)"
+    r"|subject|SN|PIN|plate|VIN|passport|account|Device|MR(?=[:# ]))"
 )
 
 _NUMBERED = (
@@ -143,6 +148,12 @@ PATTERNS: Patterns = {
         rf"(?:^|[.!?]\s+)(?P<x>{_NAME_WORD})(?= (?:says|said|states|denies|reports"
         r"|complains|refuses|refused|wants|asks|agreed)\b)",
         rf"\b(?P<x>Baby (?:Boy|Girl) {_NAME_WORD})",
+        # After a title even an ordinary word is a name, and one letter.
+        rf"\b(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof)\b\.? (?P<x>(?!{_STAFF}\b)[A-Z](?:[a-z][\w'’-]*|\b\.?))",
+        rf"\b(?i:seen|reviewed|assessed|examined|signed|dictated|typed|countersigned)(?: by|:)? "
+        rf"(?P<x>(?!{_STAFF}\b)[A-Z]{{2,3}})\b(?=[,.;(/]| (?:and|at|on|who)\b|$)",
+        rf"(?:^|[.] )(?P<x>(?!{_STAFF}\b)[A-Z]{{2,3}})(?= is an? \d{{1,3}}[ -]?y)",
+        r"\b(?i:name is|named|its|it's|this is) (?P<x>[a-z]{3,})(?= (?:here|calling|again)\b)",
         rf"(?i:\b(?:name|patient|pt|surname)\b)[:\s]+(?P<x>{_CAPITALS},? {_CAPITALS}"
         rf"(?: [A-Z]\b\.?)*)",
         rf"\b(?i:MR|MRS|MS|DR|MISS|PROF)\b\.? (?P<x>{_CAPITALS}(?: {_CAPITALS})*)",
@@ -204,13 +215,14 @@ PATTERNS: Patterns = {
         r"\b(?i:reads|says|band|wristband|chart|bracelet|run sheet)(?: [A-Z]{2,4})?[:#]? "
         r"(?P<x>\d[\d-]{4,}\d)(?![\w/%])",
         r"\b[A-Z]{2,4}[:#]? (?P<x>(?=[\d-]{7,})\d{2,}(?:-\d+)+)(?![\w/%-])",
-        rf"(?i:\b{_ID_WORD}|#)(?:\s+(?i:number|no\.?|is|was))?\s*[:#,]?\s*"
+        rf"(?i:\b{_ID_WORD}\b|#)(?:\s+(?i:number|no\.?|is|was))?\s*[:#,]?\s*"
         rf"(?P<x>(?:SN: )?(?=(?:[A-Z0-9][ -]?){{4}})(?=[\w -]*\d)"
         r"(?:[A-Z]{1,5}-?)?[A-Z0-9]+(?:-[A-Z0-9]+)*(?: \d{3} \d{4}| [A-Z]{3}\b)?)(?![\w/%])",
         r"\b(?P<x>SN: ?[A-Z0-9-]+)",
+        r"\b(?P<x>[A-Z]{2}\d\d ?[A-HJ-PR-Z]{3})\b",  # a British plate
         rf"(?i:\b(?:{_NUMBERED})\b(?:['’]s)?\.?)(?i:\s*(?:licen[cs]e|card|id|no|num|number|nr|code"
         rf"|tag|is|was|reads)\b\.?)*\s*[:#,=]?\s*#?"
-        r"(?P<x>(?=(?:[^\d\n]{0,3}\d){4})(?:[A-Z]{1,4}[ /-]?)?\d[\dA-Z]*"
+        r"(?!\d{1,2}/\d{1,2}\b)(?P<x>(?=(?:[^\d\n]{0,3}\d){4})(?:[A-Z]{1,4}[ /-]?)?\d[\dA-Z]*"
         r"(?:[ /.-][A-Z]*\d[\dA-Z]*){0,5}"
         r"|[A-Z]{2,}[\dA-Z]*\d[\dA-Z]{3,})(?![\w/%])",
     ),
@@ -249,6 +261,8 @@ PATTERNS: Patterns = {
 # Words with capitals side by side: names where one of them is no ordinary word.
 GUESSES: Patterns = {
     "NAME": (
+        r"\b(?:PT|PATIENT|BED \d+)[:,]? (?P<x>[A-Z][A-Z'’-]{2,})\b",
+        r"\b(?i:pt|dr|nurse|prof|w/) (?P<x>[a-z]{3,})\b(?! (?:of|for)\b)",
         rf"\b(?P<x>{_FULL_NAME}){_EPONYM}(?=[,.;:()]| {_VERB}\b|'s\b|$)",
         rf"\b(?:by|with) (?P<x>{_FULL_NAME}){_EPONYM}",
         rf"(?<![A-Za-z/])(?<!\d )(?P<x>{_PLAIN_WORD}(?: {_PARTICLE}*{_PLAIN_WORD}){{1,3}}(?: "

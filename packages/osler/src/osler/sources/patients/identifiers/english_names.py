@@ -30,7 +30,8 @@ _THING = re.compile(
     r"|antibod|antigen|murmur|nodule|ring|hernia|operation|repair|incision|clip|forceps|retractor|bandage"
     r"|collar|splint|cast|dressing|tablet|capsule|inhaler|cream|ointment|vaccine|infection|fever|rash"
     r"|encephalopathy|nephropathy|neuropathy|dystrophy|ataxia|chorea|lesion|duct|gland|muscle|ligament"
-    r"|triad|angle|view|projection|technique|approach|protocol|guideline|diet|exercise|questionnaire"
+    r"|neg\b|pos\b|negative|positive|equivocal|loaded|pessary|triad|angle|view"
+    r"|projection|technique|approach|protocol|guideline|diet|exercise|questionnaire"
     r"|inventory|instrument|chart|curve|regimen|equation|rule|pattern|breathing|respiration|pulse)"
 )
 _AMOUNT = re.compile(r"(?:['’]s)? (?:\d|mg\b|mcg\b|tabs?\b|[IVX]+\b|[A-Z]\d|[<>=+])")
@@ -46,11 +47,16 @@ _COUNTED = re.compile(
 )
 _DRUG = re.compile(
     r"(?:mab|nib|olol|pril|sartan|statin|azole|cillin|mycin|cycline|floxacin|gliptin|flozin|glutide|parin"
-    r"|xaban|setron|prazole|tidine|amine|idine|zepam|zolam|barbital|caine|sone|solone|vir|fenac|profen|oxin"
+    r"|xaban|setron|prazole|tidine|amine|idine|zepam|zolam|barbital|caine|sone|solone|vir|fenac|profen|oxin|osin|grel"
     r"|itis|osis|emia|aemia|oma|pathy|ectomy|ology|gram|scopy|plasty|tomy|ella|coccus|bacter|bacillus|virus"
     r"|ide|ine|ate|ium|ase|ol|ic|al|ing|ed|ly|tion|sion|ment|ness|ism|ity)$"
 )
-_SHORT = re.compile(r"(?:[A-Z]{1,4}s?|[IVX]+)\.?")
+_SHORT = re.compile(r"(?:[A-Z]{1,4}s?|[A-Z]{1,3}[Hh]?x|[IVX]+)\.?")
+
+
+def follows_thing(after: str) -> bool:
+    """Whether what follows a word makes it the name of a disease, sign, score or work."""
+    return _THING.match(after) is not None
 
 
 def find_english_names(line: str) -> Iterator[Identifier]:
@@ -71,7 +77,7 @@ def is_person(words: str) -> bool:
     """Whether a word is a known name's or no ordinary text's, and not all are headings."""
     each = [_bare(word).strip(".,") for word in words.split()]
     return any(
-        not _is_never(word) and (is_listed(word, "given", "family") or not is_common(word))
+        not is_abbreviation(word) and (is_listed(word, "given", "family") or not is_common(word))
         for word in each
     )
 
@@ -99,7 +105,7 @@ def _find_in_run(line: str, run: list[re.Match[str]]) -> Iterator[Identifier]:
     yield Identifier("ADDRESS" if is_place else "NAME", start, stop)
 
 
-def _is_never(word: str) -> bool:
+def is_abbreviation(word: str) -> bool:
     """Abbreviations, headings, contractions, and words with capitals inside: brands and genes."""
     plain = word.rstrip(".")
     return (
@@ -124,7 +130,7 @@ def _can_belong(line: str, one: re.Match[str]) -> bool:
     word = _bare(one[0])
     if re.fullmatch(r"(?:[A-Z]\.?){1,3}", word):
         return len(word.replace(".", "")) == 1 or "." in word
-    if _is_never(word):
+    if is_abbreviation(word):
         return False
     return (
         is_listed(word, "given", "family")
@@ -137,7 +143,7 @@ def _is_name(line: str, run: list[re.Match[str]], at: int) -> bool:
     one = run[at]
     word = _bare(one[0])
     before, after = line[: one.start()], line[one.start() + len(word) :]
-    if _is_never(word) or _THING.match(after) or re.fullmatch(r"(?:[A-Z]\.)+", one[0]):
+    if is_abbreviation(word) or _THING.match(after) or re.fullmatch(r"(?:[A-Z]\.)+", one[0]):
         return False
     given, family = is_listed(word, "given"), is_listed(word, "family")
     if word.isupper() and (given or family) and len(word) > 2:
@@ -157,6 +163,8 @@ def _is_name(line: str, run: list[re.Match[str]], at: int) -> bool:
             return given or (not _STARTS.search(before) and not is_listed(word, "eponyms"))
         if is_listed(word, "eponyms", "brands") or (ambiguous and not given):
             return False
+        if not ambiguous:
+            return True
         return _is_person_here(before, after, alone)
     if ambiguous or (_DRUG.search(word.casefold()) and (alone or _STARTS.search(before))):
         return False
@@ -169,7 +177,7 @@ def _is_name(line: str, run: list[re.Match[str]], at: int) -> bool:
 
 def _looks_personal(word: str) -> bool:
     word = _bare(word)
-    return not _is_never(word) and (
+    return not is_abbreviation(word) and (
         is_listed(word, "given", "family")
         or not is_common(word)
         or re.fullmatch(r"[A-Z]\.", word) is not None
@@ -182,7 +190,7 @@ def _is_person_here(before: str, after: str, alone: bool) -> bool:
     verb = re.match(
         r"(?:['’]s )?(?: (?:and|is|was|has|had|will|says|said|reports?|reported|denies"
         r"|denied|feels|felt|remains"
-        r"|lives?|lived|came|attended|called|rang|phoned|asked|wants|told|agreed|who)\b"
+        r"|lives?|lived|came|attended|called|rang|phoned|asked|wants|told|agreed|prefers|needs|likes|seems|tells|who)\b"
         r"|,? \(|['’]s |, \d|,? aged)",
         after,
     )

@@ -50,8 +50,9 @@ def is_common(word: str) -> bool:
     )
 
 
-Kind = Literal["NAME", "DATE", "PHONE", "EMAIL", "ID", "ADDRESS", "AGE", "URL"]
-"""AGE is one over 89, as Safe Harbor has it; URL an address on the web."""
+Kind = Literal["NAME", "DATE", "PHONE", "EMAIL", "ID", "ADDRESS", "PLACE", "AGE", "URL"]
+"""PLACE is a named hospital, school, employer, ward or street; AGE one over 89, as Safe Harbor has
+it; URL an address on the web."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ from osler.sources.patients.identifiers.found import (
     match_rules,
     settle_overlaps,
 )
+from osler.sources.patients.identifiers.places import find_places
+from osler.sources.patients.identifiers.tagger import find_tagged_names
 from osler.sources.patients.patient import hash_keyed
 from osler.sources.records import Document
 
@@ -36,7 +38,11 @@ PATTERNS: Patterns = {
         r"\b(?i:(?:wom[ae]n|m[ae]n|lady|gentleman|widow|widower|resident|patient|male|female|teacher"
         r"|farmer) of )(?P<x>9\d|1[01]\d)\b",
         r"(?i:\bage(?:d|:)?\s)(?P<x>9\d|1[01]\d)\b",
-        r"(?<![\d.])(?P<x>9\d|1[01]\d)(?=(?:[- ]?(?:year|yr|y/?o\b)|\s?岁))",
+        r"(?<![\d.])(?P<x>9\d|1[01]\d)(?=(?:[- ]?(?:year|yr|y/?o\b)|\s?岁"
+        r"|(?:st|th|nd|rd) birthday| ?[FM]\b))",
+        r"\b(?i:(?:turn(?:ed|s|ing)|aged|reached) |(?:s?he|mum|mom|dad|gran\w*|nana?|mother|father"
+        r"|wife|husband|who|i)(?: is| was|['’][sm]| am) (?:now |over |nearly )?)"
+        r"(?P<x>9\d|1[01]\d)\b(?! ?(?:%|[mk]?g\b|cm|mm|bpm|/|\.\d))",
     ),
     "EMAIL": (r"[\w.+-]+@[^\W_][\w-]*(?:\.[^\W_][\w-]*)+",),
     "PHONE": (
@@ -103,16 +109,22 @@ def _guesses() -> tuple[Rule, ...]:
 
 
 def find_identifiers(text: str) -> list[Identifier]:
-    """All that the rules of both languages find, in order."""
+    """All that the rules of both languages and the tagger find, in order."""
     found: list[Identifier] = []
     at = 0
     for line in text.splitlines(keepends=True):  # an identifier does not go over a line
+        ruled = find_by_rules(line)
         found += [
             Identifier(one.kind, at + one.start, at + one.end)
-            for one in settle_overlaps(_find_in_line(line))
+            for one in settle_overlaps((*ruled, *find_tagged_names(line, ruled)))
         ]
         at += len(line)
     return settle_overlaps((*found, *_find_again(text, found)))
+
+
+def find_by_rules(line: str) -> list[Identifier]:
+    """All that the rules find in one line, in order."""
+    return settle_overlaps(_find_in_line(line))
 
 
 def _find_in_line(line: str) -> Iterator[Identifier]:
@@ -122,6 +134,7 @@ def _find_in_line(line: str) -> Iterator[Identifier]:
     for one in match_rules(_guesses(), line):
         if is_person(line[one.start : one.end]):
             yield one
+    yield from find_places(line)
     yield from find_english_names(line)
     yield from find_chinese_names(line)
 
