@@ -16,6 +16,7 @@ export PYTHON
 
 ask: models
 	@$(OSLER) kb build --sample >/dev/null
+	@test -e $(HOME_DIR)/kb/graph.sqlite || $(OSLER) kb graph add --sample >/dev/null
 	@$(OSLER) ask $(if $(STRATEGY),--strategy $(STRATEGY)) "$(Q)"
 
 models: $(V)/core

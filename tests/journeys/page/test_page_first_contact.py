@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
 from collections.abc import Callable
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from browsing import QUESTION, ask_question, expect_count, expect_exact_text, expect_text
-from served import FixedModel, ServedOsler, fill_knowledge_base, serve_osler
+from served import (
+    FixedModel,
+    ServedOsler,
+    fill_knowledge_base,
+    read_stream,
+    serve_osler,
+    start_run,
+)
 from waiting import AwaitableEvent
+
+from osler.kb.base import KnowledgeBase
+from osler_lab.testing.scripted import HashingEncoder
 
 Window = Callable[..., Any]
 GOUT = {
@@ -114,6 +129,42 @@ def test_each_quote_stands_once_and_the_others_are_marked_in_their_passages(
         assert "(" not in page.locator(".answer .sure").inner_text(), "a word, not a figure"
         page.locator(".card").first.click()
         expect_exact_text(page.get_by_role("dialog").locator("mark"), best)
+
+
+def fill_with_packaged_texts(home: Path) -> None:
+    with KnowledgeBase.create(home / "kb") as kb, as_file(files("osler.sample")) as folder:
+        for source in ("book", "guideline", "research", "web", "wiki"):
+            kb.add([folder / source], source=source, licence="CC0-1.0", illustrative=True)
+        kb.build(HashingEncoder())
+
+
+SENTENCE = re.compile(r"[^.!?。！？…\n]{25,}[.!?。！？]")
+
+
+def test_no_answer_shows_the_same_sentence_twice(window: Window, home: Path) -> None:
+    """The 40 questions that come with the sample texts; what is seen of answer and evidence."""
+    texts = (files("osler.sample") / f"questions_{one}.jsonl" for one in ("en", "zh"))
+    lines = [line for text in texts for line in text.read_text("utf-8").splitlines()]
+    mute = {role: {"writes": "no"} for role in ("planner", "reader")}
+    twice, seen = {}, 0
+    with (
+        serve_osler(home, roles=mute, fill=fill_with_packaged_texts) as place,
+        httpx2.Client(base_url=place.url, timeout=60) as client,
+        window(place) as page,
+    ):
+        for question in (json.loads(line)["question"] for line in lines):
+            run = start_run(client, question)
+            read_stream(client, run)
+            page.evaluate("where => { location.hash = where }", f"#/runs/{run}")
+            expect_exact_text(page.locator("h1"), " ".join(question.split()))
+            page.locator(".answer").wait_for()
+            shown = "\n".join(page.locator(".said, .note, .context, .cautions").all_inner_texts())
+            count = Counter(one.strip() for one in SENTENCE.findall(shown))
+            seen += len(count)
+            if found := [text for text, times in count.items() if times > 1]:
+                twice[question] = found
+    assert seen > 100
+    assert not twice
 
 
 def test_a_question_to_ask_next_is_one_click_and_is_answered(

@@ -100,7 +100,7 @@ function Card({ one, run, speak, lit, shared }: Given & { one: Evidence }) {
       <span>
         <strong className="number">{`[${one.number}]`}</strong> <span className="small">{place(one.passage, speak)}</span>
       </span>
-      {lead ? <span className="small">{words.quotedAbove}</span> : <InContext one={one} />}
+      {lead ? <span className="small">{words.quotedAbove}</span> : <InContext one={one} all={run.evidence} />}
       <span className="small">
         {now && <span className="badge failed">{plain(now.notice) || (now.state === "gone" ? words.goneSince : words.changedSince)}</span>}
         {times > 1 && <span className="badge">{`${words.cited} ×${times}`}</span>}
@@ -113,12 +113,15 @@ function Card({ one, run, speak, lit, shared }: Given & { one: Evidence }) {
 
 const AROUND = 160; // letters before and after a quote
 
-// The quoted words, marked among those around them.
-function InContext({ one }: { one: Evidence }) {
+// The quoted words, marked among those around them; what another quote of the passage shows is left to it.
+function InContext({ one, all }: { one: Evidence; all: Evidence[] }) {
   const letters = [...one.passage.text];
   const [from, to] = one.quote_span;
-  const start = Math.max(0, from - AROUND);
-  const end = Math.min(letters.length, to + AROUND);
+  const spans = all.filter((each) => each.passage.id === one.passage.id).map((each) => each.quote_span);
+  const earlier = spans.map(([, end]) => end).filter((end) => end <= from);
+  const later = spans.map(([start]) => start - AROUND).filter((start) => start + AROUND >= to);
+  const start = Math.max(0, from - AROUND, ...earlier);
+  const end = Math.min(letters.length, to + AROUND, ...later.map((start) => Math.max(to, start)));
   const [before, quote, after] = marked(letters.slice(start, end).join(""), from - start, to - start);
   return (
     <span className="context" dir="auto" lang={one.passage.language}>
