@@ -285,6 +285,25 @@ def test_the_ledger_s_row_stands_in_the_file_of_a_server_that_runs(log: Attacked
     ledger.close()
 
 
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="needs Linux")
+def test_an_entry_leaves_the_locks_of_the_ledger_of_its_process(log: Attacked) -> None:
+    """Closing any other handle to the file drops them, and two servers then spoil it."""
+    place = log.anchor(SERVE)
+
+    def count_locks() -> int:
+        return Path("/proc/locks").read_text().count(f":{place.stat().st_ino} ")
+
+    ledger = Ledger(place.parent)
+    ledger.check_writable()
+    held = count_locks()
+    assert held
+    append_entries(log.settings, 1)
+    restart()
+    append_entries(log.settings, 1)
+    assert count_locks() == held
+    ledger.close()
+
+
 def test_anchors_are_their_owners_alone(log: Attacked) -> None:
     assert all(place.stat().st_mode & 0o077 == 0 for place in anchor_places(log.settings))
 

@@ -100,20 +100,23 @@ def _read_place(place: Path) -> bytes:
 def _write_place(place: Path, signed: Checkpoint) -> None:
     """Not flushed: what a power cut takes leaves an older one, and none is waited for."""
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if place.name == LEDGER:
+        with _open_rows(place) as db:
+            db.execute("INSERT OR REPLACE INTO anchor VALUES (1, ?)", (signed.to_json(),))
+        return
     handle = os.open(place, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
-        if place.name != LEDGER:
-            write_slot(handle, signed)
-            return
+        write_slot(handle, signed)
     finally:
         os.close(handle)
-    with _open_rows(place) as db:
-        db.execute("INSERT OR REPLACE INTO anchor VALUES (1, ?)", (signed.to_json(),))
 
 
 @contextmanager
 def _open_rows(place: Path) -> Iterator[sqlite3.Connection]:
+    # Through SQLite alone: to close any other handle would drop the locks of this process's ledger.
     with closing(sqlite3.connect(place, isolation_level=None, timeout=1)) as db:
+        if place.stat().st_size == 0:
+            place.chmod(0o600)
         db.execute("PRAGMA synchronous=NORMAL")  # a server's is in WAL: flushed at its checkpoints
         db.execute("CREATE TABLE IF NOT EXISTS anchor(one INTEGER PRIMARY KEY, signed TEXT)")
         yield db
