@@ -25,6 +25,9 @@ export interface Passage {
 
 export interface Evidence {
   number: number;
+  mark: string; // as the answer cites it: [1], or [R1] of a patient's record
+  age: number | null; // in years when it was answered
+  superseded: boolean;
   passage: Passage;
   quote: string;
   quote_span: [number, number];

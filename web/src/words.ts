@@ -170,6 +170,7 @@ const en = {
   open: "Open",
   language: "中文",
   theme: "Dark or light",
+  superseded: "superseded by a later issue",
   illustrative: "sample text, not a clinical reference",
   retracted: "retracted",
   page: "p.",
@@ -198,6 +199,9 @@ const en = {
   searchFor: "Words to search for",
   source: "Source",
   anySource: "All sources",
+  narrow: "Filter",
+  asOf: "As known on",
+  kinds: "Kinds of text",
   from: "From year",
   to: "To year",
   language2: "Language",
@@ -417,6 +421,7 @@ const zh: typeof en = {
   open: "打开",
   language: "English",
   theme: "深色或浅色",
+  superseded: "已有更新版本",
   illustrative: "示例文本，不作临床参考",
   retracted: "已撤稿",
   page: "第",
@@ -445,6 +450,9 @@ const zh: typeof en = {
   searchFor: "检索词",
   source: "来源",
   anySource: "全部来源",
+  narrow: "筛选",
+  asOf: "截至日期",
+  kinds: "文献类型",
   from: "起始年份",
   to: "截止年份",
   language2: "语言",
@@ -625,6 +633,7 @@ function noted(text: string, zh: boolean): string {
 export interface Tongue {
   steps: (typeof STEPS)["en"];
   sure: (probability: number) => string;
+  age: (years: number) => string;
   column: (name: string) => string;
   picture: (name: string) => string;
   note: (text: string) => string;
@@ -642,6 +651,7 @@ export function tongue(zh: boolean): Tongue {
     zh,
     steps: STEPS[zh ? "zh" : "en"],
     sure: (probability) => SURE.find(([least]) => probability >= least)?.[zh ? 2 : 1] ?? "",
+    age: (years) => (zh ? `${years}年前` : years === 1 ? "1 year old" : years ? `${years} years old` : "of this year"),
     label: (name) => name,
     note: (text) => noted(text, zh),
     picture: (name) => PICTURES[name]?.[zh ? 1 : 0] ?? name,

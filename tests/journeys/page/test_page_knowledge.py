@@ -61,7 +61,7 @@ def test_years_that_are_the_wrong_way_round_are_refused_in_words(
 ) -> None:
     address = "knowledge?q=adrenaline&from=2020&to=2010"
     with window(place, address, expected=["422"]) as page:
-        expect_text(page.get_by_role("alert"), "year_from is after year_to")
+        expect_text(page.get_by_role("alert"), "since is after until")
 
 
 def test_a_concept_is_found_by_name_and_leads_to_others(window: Window, place: ServedOsler) -> None:

@@ -154,7 +154,7 @@ def test_an_answer_without_citations_has_no_evidence(
 
 def test_the_quote_is_marked_in_its_passage_to_the_character(passage: Passage) -> None:
     hit = Hit(passage, 1.0, 1, "q", "guideline")
-    shown = mark_quotes([(1, Evidence(hit, 0, 11))]).plain
+    shown = mark_quotes([("[1]", Evidence(hit, 0, 11))]).plain
     assert shown.startswith("«Anaphylaxis» is a medical")
     assert shown.replace("«", "").replace("»", "") == passage.text
 
@@ -163,7 +163,9 @@ def test_quotes_of_one_passage_stand_in_it_together(passage: Passage, question: 
     hit = Hit(passage, 1.0, 1, "q", "guideline")
     spans = ((17, 34), (0, 11), (5, 20))
     evidence = tuple(Evidence(hit, start, end) for start, end in spans)
-    shown = text_of(*evidence_block(Answer((Statement("x", (1, 2, 3)),), evidence)))
+    shown = text_of(
+        *evidence_block(Answer((Statement("x", (1, 2, 3)),), evidence), "20260102-030405-6f")
+    )
     assert "[1] [2] guideline" in shown
     assert "«Anaphylaxis»[2] is a «medical emergency»[1]. Give" in shown
     assert "[3] guideline" in shown

@@ -21,9 +21,9 @@ def test_a_request_that_chooses_nothing_has_the_server_s_own_settings(home: Path
 def test_a_search_s_bounds_replace_those_of_the_settings_also_where_it_names_none(
     home: Path,
 ) -> None:
-    settings = serving_settings(home, retrieve={"year_from": 1990, "trust": 3})
-    made = search_settings(settings, SearchRequest(query="x", year_to=2001))
-    assert (made.retrieve.year_from, made.retrieve.year_to, made.retrieve.trust) == (None, 2001, 1)
+    settings = serving_settings(home, retrieve={"since": 1990, "trust": 3})
+    made = search_settings(settings, SearchRequest(query="x", until=2001))
+    assert (made.retrieve.since, made.retrieve.until, made.retrieve.trust) == (None, 2001, 1)
 
 
 def test_strategy_and_options_of_a_request_are_validated(home: Path) -> None:
@@ -33,4 +33,4 @@ def test_strategy_and_options_of_a_request_are_validated(home: Path) -> None:
     with pytest.raises(RefusedRequest, match=r"strategy\.omni-rag\.planner"):
         run_settings(settings, strategy="omni-rag", planner="nobody")
     with pytest.raises(RefusedRequest, match="after"):
-        search_settings(settings, SearchRequest(query="x", year_from=2001, year_to=2000))
+        search_settings(settings, SearchRequest(query="x", since=2001, until=2000))

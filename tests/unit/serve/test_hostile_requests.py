@@ -126,7 +126,7 @@ def test_question_of_a_million_characters_is_refused(http: httpx2.Client) -> Non
         ("/api/v1/search", {"query": "x", "k": 0}),
         ("/api/v1/search", {"query": "x", "filter": "1=1"}),
         ("/api/v1/search", {"query": "x", "sources": ["nowhere"]}),
-        ("/api/v1/search", {"query": "x", "year_from": 2020, "year_to": 2010}),
+        ("/api/v1/search", {"query": "x", "since": 2020, "until": 2010}),
         ("/v1/chat/completions", {"model": "osler/rag", "messages": [], "sources": []}),
     ],
 )

@@ -3,6 +3,7 @@ import * as api from "../api";
 import { QUESTION, sendOnEnter, useDraft, useLoaded, why } from "../hooks";
 import { Begun, remember } from "../parts/Begun";
 import { DangerNotice } from "../parts/Danger";
+import { chosenFilters, Filter, type Filters } from "../parts/Filter";
 import { Dropped } from "../parts/Machinery";
 import { link } from "../place";
 import { plain } from "../plain";
@@ -15,6 +16,7 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
   const [options, setOptions] = useState("");
   const [strategy, setStrategy] = useState("");
   const [sources, setSources] = useState<string[]>([]);
+  const [filter, setFilter] = useState<Filters>({});
   const [plan, setPlan] = useState<api.Planned | null>(null);
   const [busy, work] = useState(false);
   const [wrong, setWrong] = useState("");
@@ -24,6 +26,7 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
     options: options.split("\n").map((one) => one.trim()).filter(Boolean),
     ...(sources.length ? { sources } : {}),
   };
+  const through = chosenFilters(filter);
   const doing = async (made: () => Promise<void>) => {
     setWrong("");
     work(true);
@@ -36,7 +39,7 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
   const begin = async (more: object) => {
     show(true); // at once: the server's reply may take its time
     await doing(async () => {
-      const { run_id } = await api.start({ ...asked, ...more });
+      const { run_id } = await api.start({ ...asked, ...through, ...more });
       remember(run_id, question);
       setQuestion("");
       window.location.hash = link("runs", run_id);
@@ -78,6 +81,7 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
           </label>
           <Where chosen={sources} choose={setSources} speak={speak} />
         </details>
+        <Filter chosen={filter} choose={setFilter} speak={speak} />
         <p className="row">
           <button className="main" disabled={busy}>
             {words.ask}

@@ -99,8 +99,8 @@ function Hits({ asked, speak }: { asked: URLSearchParams; speak: Tongue }) {
       k: K,
       ...(source ? { sources: [source] } : {}),
       ...(language ? { languages: [language] } : {}),
-      ...(from ? { year_from: from } : {}),
-      ...(to ? { year_to: to } : {}),
+      ...(from ? { since: from } : {}),
+      ...(to ? { until: to } : {}),
     });
   }, [text]);
   const { found, wrong } = useLoaded(look);

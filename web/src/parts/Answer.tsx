@@ -170,7 +170,7 @@ function Cite({ n, one, lit }: { n: number; one: Evidence | undefined; lit: Lit 
         onFocus={() => lit.light(n)}
         onBlur={() => lit.light(null)}
       >
-        {`[${n}]`}
+        {one?.mark ?? `[${n}]`}
       </button>
       {one && (
         <span className="tip" role="tooltip">

@@ -26,7 +26,7 @@ export function Cards({ run, speak, lit, shared }: Given) {
           ))}
         </p>
       )}
-      {run.changed.length > 0 && <p role="alert">{`${words.changed}: ${run.changed.map((one) => `[${one.number}]`).join(" ")}`}</p>}
+      {run.changed.length > 0 && <p role="alert">{`${words.changed}: ${run.changed.map((one) => run.evidence.find((each) => each.number === one.number)?.mark).join(" ")}`}</p>}
       {shown.map((source) => (
         <div key={source} className="source">
           <h3>{speak.source(source)}</h3>
@@ -58,7 +58,9 @@ function Document({ quotes, ...given }: Given & { quotes: Quotes }) {
   const { passage } = quotes[0];
   const { kind, url, notice } = passage.locator;
   const { words } = given.speak;
-  const facts = [byline(passage.locator), kind, passage.illustrative && words.illustrative, passage.licence];
+  const { age, superseded } = quotes[0];
+  const aged = [age !== null && given.speak.age(age), superseded && words.superseded];
+  const facts = [byline(passage.locator), ...aged, kind, passage.illustrative && words.illustrative, passage.licence];
   return (
     <article className="document">
       <h4 dir="auto">{plain(passage.title || passage.id)}</h4>
@@ -98,7 +100,7 @@ function Card({ one, run, speak, lit, shared }: Given & { one: Evidence }) {
       onMouseLeave={() => lit.light(null)}
     >
       <span>
-        <strong className="number">{`[${one.number}]`}</strong> <span className="small">{place(one.passage, speak)}</span>
+        <strong className="number">{one.mark}</strong> <span className="small">{place(one.passage, speak)}</span>
       </span>
       {lead ? <span className="small">{words.quotedAbove}</span> : <InContext one={one} all={run.evidence} />}
       <span className="small">

@@ -16,7 +16,7 @@ export function Opened({ one, speak, close }: { one: Evidence; speak: Tongue; cl
   const [before, quote, after] = marked(one.passage.text, ...one.quote_span);
   return (
     <dialog ref={box} onClose={close} aria-labelledby="opened">
-      <h2 id="opened">{`[${one.number}] ${plain(one.passage.title || one.passage.id)}`}</h2>
+      <h2 id="opened">{`${one.mark} ${plain(one.passage.title || one.passage.id)}`}</h2>
       <p className="small">{`${speak.source(one.passage.source)} · ${about(one.passage, speak)}`}</p>
       <p className="passage" tabIndex={0} dir="auto" lang={one.passage.language}>
         {before}

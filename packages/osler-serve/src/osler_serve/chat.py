@@ -31,7 +31,7 @@ from osler.trace import (
     from_line,
     split_note,
 )
-from osler.types import Answer, Evidence, Halt, Usage, citation_mark
+from osler.types import Answer, Evidence, Halt, Usage
 from osler_serve import chat_wire as wire
 from osler_serve import choices
 from osler_serve.api import At, Who
@@ -125,6 +125,7 @@ async def start_chat(
         seed=asked.seed,
         temperature=asked.temperature,
         max_tokens=asked.max_completion_tokens or asked.max_tokens,
+        **asked.osler.choose(),
     )
     earlier, last = asked.earlier_questions(), asked.last_question()
     scoped = caller.scope.narrow_settings(site.settings)
@@ -254,10 +255,10 @@ class ChatAnswer:
 
     def source_list(self) -> str:
         lines = [
-            f"{citation_mark(n)} {escape_markdown(one.passage.title or one.passage.id)}"
+            f"{mark} {escape_markdown(one.passage.title or one.passage.id)}"
             f" ({escape_markdown(str(one.passage.locator) or one.passage.source)}):"
             f" <{self.evidence_url(one)}>"
-            for n, one in enumerate(self.answer.evidence, 1)
+            for mark, one in zip(self.answer.marks, self.answer.evidence, strict=True)
         ]
         return "\n\n" + "\n".join(lines)
 

@@ -17,6 +17,7 @@ from osler.reports import Words
 from osler.settings import STRATEGIES
 from osler.types import Answer, Authorship
 from osler_serve.problems import BadParameter
+from osler_serve.schemas import Filters
 
 PREFIX = "osler/"
 # Turns of the user before the last in which danger still counts.
@@ -91,6 +92,8 @@ class ChatRequest(ChatModel):
     parallel_tool_calls: bool | None = None
     presence_penalty: Literal[0] | None = None
     frequency_penalty: Literal[0] | None = None
+    osler: Filters = Filters()
+    """Osler's: which texts are searched, as `sources`, `since`, `until`, `kinds` and `as_of`."""
     inline_sources: bool = False
     """Osler's: append a list of the sources to the text, for clients that show nothing else."""
     user: str | None = None
@@ -134,6 +137,7 @@ def describe_answer(answer: Answer, addresses: Sequence[str]) -> dict[str, Any]:
     sources = [
         {
             "number": number,
+            "mark": answer.marks[number - 1],
             "title": one.passage.title or one.passage.id,
             "url": address,
             "year": one.passage.locator.year,

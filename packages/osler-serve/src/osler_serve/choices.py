@@ -14,7 +14,7 @@ from osler.reports import SourceQuery
 from osler.settings import Settings
 from osler_serve.keys import Caller
 from osler_serve.problems import RefusedRequest
-from osler_serve.schemas import PlanRequest, RunLimits, RunRequest, SearchRequest
+from osler_serve.schemas import Filters, PlanRequest, RunLimits, SearchRequest
 
 
 def run_settings(
@@ -28,9 +28,11 @@ def run_settings(
     temperature: float | None = None,
     max_tokens: int | None = None,
     limits: RunLimits | None = None,
+    **filters: Any,
 ) -> Settings:
-    """The settings of one run. Raises `RefusedRequest` (422) for what the settings refuse."""
-    given = (strategy, planner, k, seed, temperature, max_tokens)
+    """The settings of one run; `filters`: since, until, kinds, as_of, where they are given. Raises
+    `RefusedRequest` (422) for what the settings refuse."""
+    given = (strategy, planner, k, seed, temperature, max_tokens, filters or None)
     if given == (None,) * len(given) and not sources and limits in (None, RunLimits()):
         return settings
     tree = settings.model_dump()
@@ -46,6 +48,7 @@ def run_settings(
         tree["strategy"]["k"] = k
     if sources:
         tree["kb"]["sources"] = tuple(sources)
+    tree["retrieve"] |= filters
     for name, value in (("seed", seed), ("temperature", temperature), ("max_tokens", max_tokens)):
         if value is not None:
             tree["sampling"][name] = value
@@ -58,7 +61,7 @@ _CHOICES = {"strategy", "planner", "sources", "k", "seed", "limits"}
 
 
 def caller_settings(
-    settings: Settings, caller: Caller, asked: PlanRequest | RunRequest | None = None, **given: Any
+    settings: Settings, caller: Caller, asked: PlanRequest | Filters | None = None, **given: Any
 ) -> Settings:
     """The settings of one run as the caller's scope has them: what was asked for, and `given`, as
     for `run_settings`, before it.
@@ -66,7 +69,8 @@ def caller_settings(
     Raises `RefusedRequest`: 422 as `run_settings`, 403 for a strategy outside the scope.
     """
     names = _CHOICES & type(asked).model_fields.keys() if asked else ()
-    wanted = {name: getattr(asked, name) for name in names} | given
+    filters = asked.choose() if isinstance(asked, Filters) else {}
+    wanted = {name: getattr(asked, name) for name in names} | filters | given
     chosen = run_settings(caller.scope.narrow_settings(settings), **wanted)
     if not caller.scope.allows_strategy(kind := chosen.strategy.kind):
         said = f"this key may not run {kind}"
@@ -76,9 +80,7 @@ def caller_settings(
 
 def search_settings(settings: Settings, asked: SearchRequest) -> Settings:
     """The settings of one search."""
-    if asked.year_from and asked.year_to and asked.year_from > asked.year_to:
-        raise RefusedRequest(422, "bad_choice", "year_from is after year_to")
-    wanted = asked.model_dump(include={"year_from", "year_to", "trust", "retracted"})
+    wanted = asked.model_dump(include={"since", "until", "as_of", "trust", "retracted"})
     wanted |= {"languages": tuple(asked.languages), "kinds": tuple(asked.kinds)}
     if all(getattr(settings.retrieve, name) == value for name, value in wanted.items()):
         return settings

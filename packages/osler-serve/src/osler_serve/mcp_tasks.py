@@ -18,7 +18,7 @@ from mcp.server.extension import Extension, MethodBinding
 from mcp.server.mcpserver import Context, require_client_extension
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, CallToolRequestParams, RequestParams
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from osler import reports
 from osler.audit.entries import write_entry
@@ -54,15 +54,13 @@ EarlierQuestions = Annotated[
 ]
 
 
-class AnswerArguments(BaseModel):
+class AnswerArguments(schemas.Filters):
     """What `answer_question` takes."""
-
-    model_config = ConfigDict(extra="forbid")
 
     question: AskedQuestion
     strategy: StrategyName | None = None
     max_seconds: RunSeconds = 120.0
-    earlier: EarlierQuestions = []
+    earlier: EarlierQuestions = Field(default_factory=list)
 
 
 async def start_answer(site: ServerState, caller: Caller, asked: AnswerArguments) -> ActiveRun:
@@ -70,6 +68,7 @@ async def start_answer(site: ServerState, caller: Caller, asked: AnswerArguments
     settings = choices.caller_settings(
         site.settings,
         caller,
+        asked,
         strategy=asked.strategy,
         limits=schemas.RunLimits(seconds=asked.max_seconds),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -42,6 +43,33 @@ class RunLimits(RequestModel):
     """In the currency of the server's prices."""
 
 
+SourceNames = Annotated[list[SourceName], Field(max_length=32)]
+Kinds = Annotated[list[Annotated[Words, Field(min_length=1, max_length=200)]], Field(max_length=32)]
+
+
+class Filters(RequestModel):
+    """Which texts are searched. Without a date or a kind that is asked for, a text is left out."""
+
+    sources: SourceNames = []
+    since: Year | None = None
+    """The first year."""
+    until: Year | None = None
+    """The last year."""
+    kinds: Kinds = []
+    """Publication types, any of them, as "rct", "guideline" or "Case Reports"."""
+    as_of: date | None = None
+    """Only what was known on this day."""
+
+    def choose(self) -> dict[str, Any]:
+        """What differs from the server's settings, for `choices.run_settings`."""
+        return {name: value for name in Filters.model_fields if (value := getattr(self, name))}
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the request says anything of what is searched, be it "all"."""
+        return bool(self.model_fields_set & Filters.model_fields.keys())
+
+
 class _QuestionRequest(RequestModel):
     question: Annotated[Words, Field(min_length=1, max_length=LIMIT)]
     options: Annotated[
@@ -54,16 +82,15 @@ class PlanRequest(_QuestionRequest):
     """A question of which only the source plan is wanted."""
 
     planner: PlannerChoice | None = None
-    sources: Annotated[list[SourceName], Field(max_length=32)] = []
+    sources: SourceNames = []
     seed: Annotated[int, Field(ge=0, le=2**32 - 1, strict=True)] | None = None
     limits: RunLimits = RunLimits()
 
 
-class RunRequest(_QuestionRequest):
+class RunRequest(_QuestionRequest, Filters):
     """A question, and how it is to be solved where that differs from the server's settings."""
 
     strategy: StrategyName | None = None
-    sources: Annotated[list[SourceName], Field(max_length=32)] = []
     k: Annotated[int, Field(ge=1, le=200, strict=True)] | None = None
     seed: Annotated[int, Field(ge=0, le=2**32 - 1, strict=True)] | None = None
     limits: RunLimits = RunLimits()
@@ -72,16 +99,10 @@ class RunRequest(_QuestionRequest):
     and nothing else is asked. Empty = no source is needed; absent = the strategy decides."""
 
 
-class SearchRequest(RequestModel):
+class SearchRequest(Filters):
     query: Annotated[Words, Field(min_length=1, max_length=2_000)]
     k: Annotated[int, Field(ge=1, le=100, strict=True)] = 10
-    sources: Annotated[list[SourceName], Field(max_length=32)] = []
-    year_from: Year | None = None
-    year_to: Year | None = None
     languages: Annotated[list[Literal["en", "zh"]], Field(max_length=2)] = []
-    kinds: Annotated[
-        list[Annotated[Words, Field(min_length=1, max_length=200)]], Field(max_length=32)
-    ] = []
     trust: Annotated[int, Field(ge=1, le=5, strict=True)] = 1
     retracted: bool = False
 

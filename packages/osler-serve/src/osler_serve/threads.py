@@ -30,6 +30,7 @@ from osler.runs.threads import (
     ThreadStore,
     Turn,
     UnknownThread,
+    keep_filters,
     make_standalone,
 )
 from osler_serve import choices, schemas
@@ -136,6 +137,8 @@ async def ask_in_thread(
     )
     question = parse_question(alone.text, options=tuple(asked.options), language=asked.language)
     settings = choices.caller_settings(site.settings, caller, asked)
+    if thread.turns and not asked.is_given:
+        settings = await asyncio.to_thread(keep_filters, settings, thread.turns[-1].run)
     # Danger may stand in any of the reader's own words.
     earlier = [*(turn.question for turn in thread.turns), asked.question]
     live = await site.desk.start_run(caller, question, settings, earlier=earlier)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import date
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -131,16 +132,21 @@ def _add_knowledge(mcp: MCPServer[Any], at: At) -> None:
     async def search_evidence(
         context: Context[Any, Any],
         query: Query,
-        sources: Annotated[list[reports.SourceName], Field(max_length=32)] = [],  # noqa: B006
+        sources: schemas.SourceNames = [],  # noqa: B006
         k: Many = 10,
-        year_from: Annotated[int, Field(ge=1000, le=9999)] | None = None,
+        since: schemas.Year | None = None,
+        until: schemas.Year | None = None,
+        kinds: schemas.Kinds = [],  # noqa: B006
+        as_of: date | None = None,
         snapshot: Annotated[str, Field(max_length=64)] = "",
     ) -> knowledge.SearchResult:
         """Passages of the knowledge base that these words find, best first; with `snapshot`,
         only if that is the one that is served."""
         site, caller = at(context)
         await api.served_snapshot(site, snapshot)
-        asked = schemas.SearchRequest(query=query, sources=sources, k=k, year_from=year_from)
+        asked = schemas.SearchRequest(
+            query=query, sources=sources, k=k, since=since, until=until, kinds=kinds, as_of=as_of
+        )
         return await api.run_search(site, caller, asked)
 
     @mcp.tool(annotations=read_only_hints("Open a passage"))
@@ -245,13 +251,27 @@ def _add_answers(mcp: MCPServer[Any], at: At) -> None:
         strategy: StrategyName | None = None,
         max_seconds: RunSeconds = 120.0,
         earlier: EarlierQuestions = [],  # noqa: B006
+        sources: schemas.SourceNames = [],  # noqa: B006
+        since: schemas.Year | None = None,
+        until: schemas.Year | None = None,
+        kinds: schemas.Kinds = [],  # noqa: B006
+        as_of: date | None = None,
     ) -> reports.RunReport:
         """An answer with its citations, or that the evidence does not say. The run is kept; its
-        `question` is what was searched for.
+        `question` is what was searched for. Years, `kinds` ("rct", "guideline") and `as_of` (what
+        was known on that day) leave out texts of others and texts without a date or kind.
         Where `danger` is there, say its text to the person first, word for word."""
         site, caller = at(context)
         asked = AnswerArguments(
-            question=question, strategy=strategy, max_seconds=max_seconds, earlier=earlier
+            question=question,
+            strategy=strategy,
+            max_seconds=max_seconds,
+            earlier=earlier,
+            sources=sources,
+            since=since,
+            until=until,
+            kinds=kinds,
+            as_of=as_of,
         )
         live = await start_answer(site, caller, asked)
         try:

@@ -76,6 +76,12 @@ class MissingExtra(BadConfig, ImportError):
     """A package that an import needs; also an `ImportError`, for who tries it."""
 
 
+class BadFilter(BadConfig):
+    """A filter by date or kind that is none, or that lets no text through."""
+
+    exit_code = 2
+
+
 class UnknownStrategy(BadConfig):
     pass
 

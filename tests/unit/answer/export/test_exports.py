@@ -93,8 +93,8 @@ def exported(language: Language = "en", danger: DangerNotice | None = None) -> E
 
 
 def test_each_document_is_one_reference_with_all_its_identifiers() -> None:
-    first, second, third = list_references(exported().solution.answer.evidence)
-    assert (first.numbers, len(first.passages)) == ((1, 4), 2)
+    first, second, third = list_references(exported().solution.answer)
+    assert (first.marks, len(first.passages)) == (("[1]", "[4]"), 2)
     assert first.identifiers == {"pmid": "33012345", "pmcid": "PMC7001234"}
     assert second.identifiers == {"doi": "10.1000/xyz.12"}
     assert third.identifiers == {"isbn": "9787117263757"}

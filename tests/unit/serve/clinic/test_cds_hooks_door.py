@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -287,6 +288,10 @@ def test_a_card_quotes_its_passage_and_links_it_where_the_base_has_it(
     with httpx2.Client(base_url=hospital.url) as client:
         (card,) = call(client, "interactions", person).cards
         assert "has to be cut by a third to a half" in card.detail
+        # The record's facts and the quoted text are cited in two series.
+        facts, quote = card.detail.split("> [1] ")
+        assert all(re.match(r"- \[R\d+\] ", line) for line in facts.strip().split("\n"))
+        assert "has to be cut" in quote
         (link,) = card.links
         assert link.url == f"{hospital.url}/#/passages/book%3Apharmacology%231"
 

@@ -255,3 +255,14 @@ def test_a_name_that_leads_elsewhere_a_moment_later_gains_nothing(
         job("pubmed-baseline", shelf, tmp_path).run(accepted=True)
     assert called == ["192.88.98.7", "93.184.216.34"] * (looks - 1)
     assert not any(path == "/elsewhere" for path, _ in shelf.asked)
+
+
+def test_of_dated_files_the_newest_is_fetched_wherever_on_the_host_the_link_leads(
+    shelf: Any, tmp_path: Path
+) -> None:
+    names = [f"mplus_topics_compressed_2026-11-{day}.zip" for day in ("20", "27", "26")]
+    links = "".join(f'<a href="https://medlineplus.gov/xml/{name}">XML</a>' for name in names)
+    shelf.files["/xml.html"] = links.encode()
+    shelf.files[f"/xml/{names[1]}"] = b"topics"
+    done = job("medlineplus", shelf, tmp_path).run(accepted=True)
+    assert [path.name for path in done.files] == [names[1]]

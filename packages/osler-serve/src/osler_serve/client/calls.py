@@ -77,8 +77,8 @@ class ApiOperations(ApiCalls):
 
     @Operation
     def start_run(self, /, question: str, **how: Any) -> ApiCall[reports.RunStarted]:
-        """Starts a run, which goes on by itself; `how`: options, language, strategy, sources, k,
-        seed, limits, plan."""
+        """Starts a run, which goes on by itself; `how`: options, language, strategy, sources,
+        since, until, kinds, as_of, k, seed, limits, plan."""
         return ApiCall("POST", f"{_API}/runs", body={"question": question, **how})
 
     @Operation
@@ -190,8 +190,8 @@ class ApiOperations(ApiCalls):
 
     @Operation
     def search(self, /, query: str, *, k: int = 10, **how: Any) -> ApiCall[knowledge.SearchResult]:
-        """The passages that these words find; `how`: sources, year_from, year_to, languages,
-        kinds, trust, retracted."""
+        """The passages that these words find; `how`: sources, since, until, kinds,
+        as_of, languages, trust, retracted."""
         return ApiCall("POST", f"{_API}/search", body={"query": query, "k": k, **how})
 
     @Operation

@@ -260,9 +260,11 @@ def _shorten(text: str) -> str:
 
 
 def _write_detail(finding: Finding, *, sample: bool) -> str:
-    parts = ["\n".join(f"- {escape_markdown(fact)}" for fact in finding.facts if fact)]
+    # Two series, as in answers: the record's facts, and the text that is quoted beside them.
+    facts = [fact for fact in finding.facts if fact]
+    parts = ["\n".join(f"- [R{n}] {escape_markdown(fact)}" for n, fact in enumerate(facts, 1))]
     if rule := finding.rule:
         cited = f"{escape_markdown(rule.title)}, {escape_markdown(rule.passage)}"
-        parts.append(f"> {escape_markdown(rule.quote)}\n>\n> {cited}")
+        parts.append(f"> [1] {escape_markdown(rule.quote)}\n>\n> {cited}")
         parts.append(f"{_QUOTED} {_SAMPLE}" if sample else _QUOTED)
     return "\n\n".join(parts)

@@ -51,6 +51,11 @@ _UNINDEXED = {
     "en": "Passages without a vector yet, searched by words alone: {:,}.",
     "zh": "{:,} 个段落还没有向量：对它们只按词语检索。",
 }
+_FILTERED = {
+    "en": "Only texts that pass the filter were searched ({}); texts without a date or kind that it"
+    " asks for were left out.",
+    "zh": "只检索了符合筛选条件的文献（{}）；没有相应日期或类型的未纳入。",
+}
 
 
 def read_draft(draft: str, run: Run) -> str:
@@ -109,8 +114,17 @@ def note_unindexed(solution: Solution, count: int) -> Solution:
     """The solution, whose note names the passages that were found by words alone, if any."""
     if not count:
         return solution
+    return _add_note(solution, _UNINDEXED[solution.answer.language].format(count))
+
+
+def note_filter(solution: Solution, described: str) -> Solution:
+    """The solution, whose note names the filter that was asked through, if any."""
+    words = _FILTERED[solution.answer.language].format(described)
+    return _add_note(solution, words) if described else solution
+
+
+def _add_note(solution: Solution, words: str) -> Solution:
     answer = solution.answer
-    words = _UNINDEXED[answer.language].format(count)
     abstained = answer.grounding is Grounding.ABSTAINED
     said = answer.note or (NOTHING_SAID[answer.language] if abstained else "")
     note = f"{said} {words}" if said else words

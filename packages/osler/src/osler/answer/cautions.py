@@ -28,7 +28,6 @@ from osler.types import (
     Language,
     Passage,
     Question,
-    citation_mark,
 )
 
 Rules = Literal["all", "currency"]
@@ -163,8 +162,8 @@ def _all_cautions(answer: Answer, hits: Sequence[Hit], rules: Rules) -> Iterator
     others = [
         _other_hit(hit) for hit in _distinct_hits([*(each.hit for each in answer.evidence), *hits])
     ]
-    for number, cited in enumerate(answer.evidence, 1):
-        mine = f"{citation_mark(number)} {passage_name(cited.passage)}"
+    for cited, mark in zip(answer.evidence, answer.marks, strict=True):
+        mine = f"{mark} {passage_name(cited.passage)}"
         own = _document_id(cited.passage)
         # Passages of one document cannot disagree about its own currency.
         apart = [other for other in others if _document_id(other.hit.passage) != own]

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 def has_graph(settings: Settings) -> bool:
-    """Whether a graph lies in the folder of the knowledge base."""
+    """Whether a graph lies in the folder of the knowledge base and may be asked: its facts have
+    neither date nor kind, so that no filter by these lets them through."""
     from osler.graph.files import FILE
 
-    return (settings.kb.path / FILE).exists()
+    return not settings.retrieve.is_filtered and (settings.kb.path / FILE).exists()
 
 
 def open_graph(settings: Settings) -> Graph | None:

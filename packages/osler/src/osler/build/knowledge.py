@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import partial
 from importlib.resources import as_file, files
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
@@ -12,10 +13,11 @@ from osler.build import graphs, online_sources
 from osler.build.hub import open_reranker, read_server_key, with_reranker
 from osler.build.models import encoder_relevance, load_encoder
 from osler.build.privacy import require_trusted_hosts, within_patients
-from osler.errors import BadConfig, KnowledgeBaseMissing
+from osler.errors import BadConfig, BadFilter, KnowledgeBaseMissing
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.kb.base import BuildResult, KnowledgeBase, Progress
-from osler.kb.search.base import BackendChoice, PassageFilter
+from osler.kb.search.base import KIND_NAMES, BackendChoice, PassageFilter, fold_kind
+from osler.kb.search.exact import has_allowed, list_kinds
 from osler.methods.omni.planners import SourceDescription
 from osler.retrieve.hybrid import Fusion, retriever_over
 from osler.retrieve.open_records import OPEN_RECORDS, OpenRecordRetriever
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from osler.retrieve.indexed import NameRankings
 
 _SAMPLE_LICENCE = "Apache-2.0"
+# Kinds of text that an error names.
+_KINDS = 30
 # Documents whose titles describe a source of the user's own.
 _TITLES = 3
 
@@ -55,12 +59,34 @@ def search_filter(settings: Settings, sources: tuple[str, ...]) -> PassageFilter
     chosen = settings.retrieve
     return PassageFilter(
         sources,
-        (chosen.year_from, chosen.year_to),
+        chosen.years,
         chosen.languages,
         chosen.kinds,
         chosen.retracted,
         chosen.trust,
+        chosen.known_year,
     )
+
+
+def require_passing(settings: Settings, kb: KnowledgeBase, sources: tuple[str, ...]) -> None:
+    """Raises `BadFilter` for a kind of text that is none, and where the filter by date and kind
+    lets nothing through."""
+    chosen = settings.retrieve
+    if chosen.kinds:
+        with kb.readers.borrow() as db:
+            known = [*KIND_NAMES, *list_kinds(db)]
+        if unknown := [kind for kind in chosen.kinds if fold_kind(kind) not in known]:
+            there = ", ".join(list(dict.fromkeys(known))[:_KINDS])
+            raise BadFilter(f"no text is of the kind {unknown[0]!r}", fix=f"choose from {there}")
+    outside = any(source in sources for source in online_sources.online_names(settings))
+    held = tuple(source for source in sources if source in kb.sources)
+    with kb.readers.borrow() as db:
+        is_empty = not has_allowed(db, search_filter(settings, held))
+    if is_empty and not outside:
+        raise BadFilter(
+            f"no text passes the filter: {chosen.describe_filter()}",
+            fix="widen it; `osler kb info` shows what there is",
+        )
 
 
 def bulk_runner(on: Literal["processes", "ray"], workers: int | None) -> WorkerPool:
@@ -112,13 +138,16 @@ def searched_sources(settings: Settings, kb: KnowledgeBase) -> tuple[str, ...]:
     # What may not be searched is not there: both get the same words.
     present = set(filter(access.may_search, present | opened))
     if not wanted:
-        return _order_sources(present - {*access.private_among(present)} | present & opened)
+        wanted = tuple(present - {*access.private_among(present)} | present & opened)
     if absent := set(wanted) - present:
         raise BadConfig(
             f"the knowledge base has no source {', '.join(sorted(absent))}",
             fix=f"choose from {', '.join(_order_sources(present))}, or `osler kb add` it",
         )
-    return _order_sources(wanted)
+    found = _order_sources(wanted)
+    if settings.retrieve.is_filtered:
+        require_passing(settings, kb, found)
+    return found
 
 
 def open_record_source(access: AccessSettings) -> set[str]:
@@ -163,7 +192,12 @@ def make_retriever(
 
         recogniser = open_recogniser(graph)
         several.append(GraphRetriever(graph, second or OverlapRelevance(), recogniser=recogniser))
-    several += online_sources.online_retrievers(settings, sources)
+    allowed = search_filter(settings, sources)
+    if online := online_sources.online_retrievers(settings, sources):
+        from osler.retrieve.web import PassingRetriever
+
+        kept = [PassingRetriever(one, allowed) for one in online]
+        several += kept if settings.retrieve.is_filtered else online
     if not several:
         return _index_retriever(
             settings, kb, encoder, sources
@@ -172,7 +206,8 @@ def make_retriever(
         return several[0]
     from osler.retrieve.web import FusedRetriever
 
-    order = PooledOrder(pool_relevance(settings, kb.term_rarity, encoder, second))
+    rarity = partial(kb.term_rarity, as_of=allowed.as_of)
+    order = PooledOrder(pool_relevance(settings, rarity, encoder, second))
     return FusedRetriever(tuple(several), order)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from osler.build import Parts, no_retriever, reads_knowledge, roles_of, tools
 from osler.build.graphs import FORMS, form_retriever
@@ -78,6 +79,9 @@ def with_knowledge(
     every = searched_sources(settings, kb)
     require_trusted_hosts(settings, every, roles=roles_of(settings))
 
+    year = settings.retrieve.known_year
+    rarity, reader = partial(kb.term_rarity, as_of=year), question_reader(kb, year)
+
     def make_search(sources: tuple[str, ...]) -> Retriever:
         plain = make_retriever(settings, kb, chosen, sources, second)
         return within_patients(settings, with_reranker(settings, plain, second, sources), sources)
@@ -101,8 +105,8 @@ def with_knowledge(
     return Parts(
         models,
         make_clean,
-        encoder_relevance(chosen, question_reader(kb), kb.term_rarity),
-        CoverageRelevance(kb.term_rarity),
+        encoder_relevance(chosen, reader, rarity),
+        CoverageRelevance(rarity),
         every,
         kb.snapshot,
         (*tools.graph_carriers(settings), *maker.list_carriers(method, kb, chosen)),
@@ -110,10 +114,10 @@ def with_knowledge(
         if isinstance(method, OmniRagSettings | UnifiedSettings)
         or method.kind in maker.describes_sources
         else (),
-        pool_relevance(settings, kb.term_rarity, chosen, second),
+        pool_relevance(settings, rarity, chosen, second),
         unindexed,
-        meaning_relevance(chosen, kb.term_rarity),
-        *open_judges(settings, question_reader(kb)),
+        meaning_relevance(chosen, rarity),
+        *open_judges(settings, reader),
     )
 
 

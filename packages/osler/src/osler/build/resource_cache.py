@@ -97,7 +97,7 @@ class ResourceCache:
     async def require_sources(self, settings: Settings) -> None:
         """Raises `BadConfig` where the settings name a source that is not there, or that may not be
         searched; what else is wrong with the knowledge base shows when it is read."""
-        if settings.kb.sources and reads_knowledge(settings):
+        if (settings.kb.sources or settings.retrieve.is_filtered) and reads_knowledge(settings):
             with suppress(KnowledgeBaseError, ModelError):
                 held = await self.open_knowledge()
                 await asyncio.to_thread(searched_sources, settings, held.kb)

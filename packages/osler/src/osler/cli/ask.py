@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from osler.cli.conversation import ask_in_thread, converse
-from osler.cli.options import Asked, Choices, EstimateAlone, Offered, Planner, Trace
+from osler.cli.options import Asked, Choices, EstimateAlone, Filters, Offered, Planner, Trace
 from osler.cli.run_output import first_step, make_report, show_result, watch_events
 from osler.cli.session import ABSTAINED, CliSession, complete_preset, complete_strategy
 from osler.errors import BadConfig, BadQuestion, OslerError, read_text_file, translate_os_errors
@@ -81,9 +81,7 @@ def ask(
     question: Asked = None,
     option: Choices = None,
     strategy: Strategy = None,
-    sources: Annotated[
-        str | None, typer.Option(help='Sources to search, as in "book,guideline".')
-    ] = None,
+    filters: Filters = Filters(),  # noqa: B008 - frozen
     k: Annotated[int | None, typer.Option("--k", min=1, help="Passages of one search.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same run.")] = None,
     preset: Preset = None,
@@ -106,10 +104,11 @@ def ask(
     sentences that answer, chosen by small experts; no language model is needed. Exit code 0:
     answered. 1: the evidence does not say. 6: answered, but a source was down. 7: refused.
     """
-    here.preset = preset or here.preset
+    here.preset, keep = preset or here.preset, not filters.is_given
     steps = plan if strategy == "kag-thinker" else None
     given = None if steps else _read_plan(plan)
-    flags: dict[str, object] = {"strategy.k": k, "kb.sources": sources, "sampling.seed": seed}
+    flags: dict[str, object] = {"strategy.k": k, "sampling.seed": seed}
+    flags |= filters.as_settings()
     if steps is not None:
         flags["strategy.forms"] = read_text_file(steps, BadConfig)
     kind = strategy or ("omni-rag" if given else None)
@@ -122,7 +121,7 @@ def ask(
             return show_estimate(here, settings, questions)
         return ask_all(here, settings, questions, trace, passages=long)
     if question is None and given is None and sys.stdin.isatty():
-        return converse(here, settings, thread, film=film, passages=long)
+        return converse(here, settings, thread, film=film, passages=long, keep=keep)
     asked = _pick_question(question, tuple(option or ()), given)
     # Verbs import what they run: `--help` and a usage error load neither numpy nor a model.
     if estimate:
@@ -131,7 +130,7 @@ def ask(
 
     with watch_events(here, trace, first=first_step(settings), film=film) as sink:
         if thread is not None:
-            report = ask_in_thread(here, settings, thread, asked, standalone, sink)
+            report = ask_in_thread(here, settings, thread, asked, standalone, sink, keep=keep)
         else:
             made = solve(settings, asked, sink=sink, plan_only=plan_only, plan=given)
             report = make_report(asyncio.run(made), asked)

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 
 def converse(
-    here: CliSession, settings: Settings, name: str | None, *, film: bool, passages: bool
+    here: CliSession,
+    settings: Settings,
+    name: str | None,
+    *,
+    film: bool,
+    passages: bool,
+    keep: bool,
 ) -> None:
     """Asks what is typed, each question after those before it, until an empty line."""
     from osler.questions import parse_question
@@ -34,7 +40,8 @@ def converse(
     with suppress(EOFError):
         while text := input("? ").strip():
             with watch_events(here, None, first=first_step(settings), film=film) as sink:
-                report = ask_in_thread(here, settings, thread, parse_question(text), None, sink)
+                asked = parse_question(text)
+                report = ask_in_thread(here, settings, thread, asked, None, sink, keep=keep)
             with suppress(typer.Exit):
                 show_result(here, report, film=film, passages=passages)
 
@@ -46,18 +53,23 @@ def ask_in_thread(
     asked: Question,
     standalone: str | None,
     sink: Sink,
+    *,
+    keep: bool,
 ) -> RunPage:
-    """Answers in the thread and shows how the question was searched for.
+    """Answers in the thread and shows how the question was searched for; with `keep`, through the
+    filters of the question before it.
 
     Raises `BadConfig` where runs are not kept: a thread consists of runs.
     """
-    from osler.runs.threads import ThreadMoved, ThreadStore, UnknownThread
+    from osler.runs.threads import ThreadMoved, ThreadStore, UnknownThread, keep_filters
 
     if not settings.runs.keep:
         raise BadConfig("a thread needs its runs", fix="set runs.keep = true")
     store = ThreadStore(settings.home)
     thread = store.create_thread(name)
     store.require_room(thread)
+    if keep and thread.turns:
+        settings = keep_filters(settings, thread.turns[-1].run)
     alone, question, finished = asyncio.run(
         _answer_turn(here, settings, thread, asked, standalone, sink)
     )

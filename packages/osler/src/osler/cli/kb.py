@@ -13,11 +13,13 @@ import typer
 from osler.cli.options import JsonSession
 from osler.cli.progress import show_progress
 from osler.cli.session import ABSTAINED, PARTIAL, CliSession
-from osler.errors import KnowledgeBaseUnbuilt
+from osler.errors import BadConfig, KnowledgeBaseUnbuilt
+from osler.sources.catalogue import RESEARCH
 from osler.types import Language
 
 if TYPE_CHECKING:
     from osler.kb.base import KnowledgeBase
+    from osler.kb.encoders.base import Encoder
     from osler.kb.ingest.files import IngestResult
     from osler.settings import Settings
 
@@ -224,6 +226,13 @@ def build(
         str | None,
         typer.Option(help="Let in the held documents (access.held) of this source first."),
     ] = None,
+    vectors: Annotated[
+        Path | None,
+        typer.Option(help="Take ready-made vectors of this folder first, by document id."),
+    ] = None,
+    source: Annotated[
+        str, typer.Option(help="With --vectors: the source of their documents.")
+    ] = RESEARCH,
     wait: Wait = PATIENCE,
 ) -> None:
     """Build the index. An interrupted build resumes.
@@ -232,11 +241,7 @@ def build(
     """
     settings = here.load_settings()
     if release is not None:
-        from osler.kb.upkeep import release as let_in
-
-        with open_kb(settings, wait) as kb:
-            documents = sum(one.documents for one in let_in(kb, release))
-        here.print_line(f"{documents:,} documents of {release} are let in")
+        _release_held(here, settings, release, wait)
     from osler.build.knowledge import build_sample, bulk_runner
     from osler.build.models import load_encoder
     from osler.build.privacy import index_hosts, require_trusted
@@ -248,6 +253,8 @@ def build(
         if rebuild or not sample:
             with open_kb(settings, wait) as kb:
                 require_trusted(settings, kb.sources, index_hosts(settings))
+                if vectors is not None:
+                    _take_vectors(here, load_encoder(settings), kb.path, vectors, source)
                 if on is None:
                     built = kb.build(load_encoder(settings), rebuild=rebuild, progress=report)
                 else:
@@ -260,6 +267,25 @@ def build(
         here.show({**asdict(built), "by_words": by_words}, asdict(built))
         for line in by_words_lines(by_words):
             here.print_line(line)
+
+
+def _take_vectors(
+    here: CliSession, encoder: Encoder | None, kb: Path, folder: Path, source: str
+) -> None:
+    from osler.kb.index.ready import take_vectors
+
+    if encoder is None:
+        raise BadConfig("vectors need their encoder", fix="set it under [embedder]")
+    taken = take_vectors(kb, encoder, folder, source=source, wait=PATIENCE)
+    here.print_line(taken.line)
+
+
+def _release_held(here: CliSession, settings: Settings, source: str, wait: float) -> None:
+    from osler.kb.upkeep import release
+
+    with open_kb(settings, wait) as kb:
+        documents = sum(one.documents for one in release(kb, source))
+    here.print_line(f"{documents:,} documents of {source} are let in")
 
 
 def info(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osler.cli.kb import PATIENCE, Wait, count_by_words, open_kb, show_added
+from osler.cli.library import fetch_library, list_recipes
 from osler.cli.options import JsonSession
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
@@ -266,20 +267,22 @@ def fetch(
     looks: Annotated[
         int | None, typer.Option(min=1, help="With --every: stop after N checks.")
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With medical-library: begin; else the plan is shown.")
+    ] = False,
 ) -> None:
     """Download a corpus or an ontology. An interrupted download resumes.
 
-    With --every it keeps the knowledge base up to date, as with pubmed-updates.
+    With --every it keeps the knowledge base up to date. The entry medical-library is labels,
+    MedlinePlus, WikiMed and a part of PubMed: their plan, and with --yes all of them.
     """
-    from osler.sources.download.job import find_recipe, load_recipes
-
-    if name is None:
-        recipes = list(load_recipes().values())
-        names = ("name", "title", "source", "bytes", "licence")
-        page = [{name: getattr(each, name) for name in names} for each in recipes]
-        here.show([each.model_dump(mode="json") for each in recipes], page)
+    if name == "medical-library":
+        fetch_library(here, mirror, accepted=accept, begin=yes)
         return
-    from osler.sources.download.job import DownloadJob
+    if name is None:
+        list_recipes(here)
+        return
+    from osler.sources.download.job import DownloadJob, find_recipe
 
     chosen = find_recipe(name)
     folder = to or here.load_settings().home / "fetched" / name
@@ -292,9 +295,7 @@ def fetch(
     document = {"files": [str(path) for path in done.files], "bytes": done.bytes}
     line = f"{len(done.files):,} files, {done.bytes:,} bytes in {folder}"
     here.report_line(line, {"recipe": name, "folder": str(folder), **document})
-    here.print_line(
-        f"next: {chosen.use}" if chosen.use else f"next: {_add_command(chosen, folder)}"
-    )
+    here.print_line(f"next: {chosen.use or _add_command(chosen, folder)}")
 
 
 def _fetch_on_schedule(

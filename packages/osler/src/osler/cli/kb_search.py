@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osler.cli.kb import count_waiting, open_kb
-from osler.cli.options import JsonSession
+from osler.cli.options import Filters, JsonSession
 from osler.cli.session import ABSTAINED, CliSession
 from osler.errors import UnknownPassage
 
@@ -24,19 +24,7 @@ def search(
     here: JsonSession,
     query: Annotated[str, typer.Argument(help="Words, in any language of the texts.")],
     k: Annotated[int | None, typer.Option("--k", min=1, help="How many passages to show.")] = None,
-    source: Annotated[
-        list[str] | None, typer.Option("--source", "-s", help="Only this source; repeatable.")
-    ] = None,
-    year_from: Annotated[
-        int | None, typer.Option("--year-from", help="Only documents from this year on.")
-    ] = None,
-    year_to: Annotated[
-        int | None, typer.Option("--year-to", help="Only documents up to this year.")
-    ] = None,
-    kind: Annotated[
-        list[str] | None,
-        typer.Option("--kind", help="Only this publication type; repeatable."),
-    ] = None,
+    filters: Filters = Filters(),  # noqa: B008 - frozen
     language: Annotated[
         list[str] | None, typer.Option("--language", help="Only this language, en or zh.")
     ] = None,
@@ -51,11 +39,8 @@ def search(
     """Show the passages that a question would find. Exit code 1: none."""
     settings = here.load_settings(
         {
-            "kb.sources": source or None,
+            **filters.as_settings(),
             "retrieve.k": k,
-            "retrieve.year_from": year_from,
-            "retrieve.year_to": year_to,
-            "retrieve.kinds": kind or None,
             "retrieve.languages": language or None,
             "retrieve.trust": trust,
             "retrieve.retracted": retracted or None,

@@ -52,6 +52,54 @@ EstimateAlone = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Estimate the cost, and do nothing.")]
 
 
+@dataclass(frozen=True)
+class Filters:
+    """Which texts are searched: the same words at every command that searches."""
+
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--source", "-s", help='Only these sources, as in "book,guideline".'),
+    ] = None
+    since: Annotated[int | None, typer.Option(help="Only texts from this year on.")] = None
+    until: Annotated[int | None, typer.Option(help="Only texts up to this year.")] = None
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", help='Only these kinds of text, as in "rct,guideline".'),
+    ] = None
+    as_of: Annotated[
+        str | None, typer.Option(help="Only what was known on this day, as 2024-01-31.")
+    ] = None
+
+    @property
+    def is_given(self) -> bool:
+        return self != Filters()
+
+    def as_settings(self) -> dict[str, object]:
+        """By their keys; `None` where one was not given. Raises `BadFilter`."""
+        if (self.since, self.until, self.as_of) != (None, None, None):
+            self._check_dates()
+        return {
+            "kb.sources": self.source and ",".join(self.source),
+            "retrieve.since": self.since,
+            "retrieve.until": self.until,
+            "retrieve.kinds": self.kind and ",".join(self.kind),
+            "retrieve.as_of": self.as_of,
+        }
+
+    def _check_dates(self) -> None:
+        from pydantic import ValidationError
+
+        from osler.errors import BadFilter, describe_invalid
+        from osler.settings.sections import RetrieveSettings
+
+        given = {"since": self.since, "until": self.until, "as_of": self.as_of}
+        try:
+            RetrieveSettings.model_validate(given)
+        except ValidationError as error:
+            fix = "as in --since 2015 --until 2024 --as-of 2024-01-31"
+            raise BadFilter(describe_invalid(error), fix=fix) from error
+
+
 # The session of a command that has --json alone: its result is all that it prints.
 JsonSession = Annotated[CliSession, "no --quiet"]
 

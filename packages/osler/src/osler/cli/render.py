@@ -12,7 +12,7 @@ from rich.text import Text
 
 from osler.answer import NOTHING_SAID
 from osler.cli.film import describe_plan, draw_film, planned_sources
-from osler.cli.tables import count_noun
+from osler.cli.tables import age_notes, count_noun
 from osler.text import escape_controls
 from osler.trace import (
     DangerNoticed,
@@ -99,8 +99,8 @@ def run_page(
         blocks.append([danger_block(report.danger)])
     if report.solution is not None:
         answer = report.solution.answer
-        blocks.append(answer_block(answer, report.question))
-        blocks.append(evidence_block(answer) if with_passages else source_lines(answer))
+        shown = evidence_block if with_passages else source_lines
+        blocks += [answer_block(answer, report.question), shown(answer, report.run)]
         blocks.append(cautions_block(answer))
         blocks.append(proof_block(proof_steps(report.events), answer))
     if with_film:
@@ -185,22 +185,24 @@ def answer_block(answer: Answer, question: Question) -> list[RenderableType]:
     return lines
 
 
-def evidence_block(answer: Answer) -> list[RenderableType]:
-    """Each cited passage with its numbers and its quotes marked inside it."""
+def evidence_block(answer: Answer, run: str) -> list[RenderableType]:
+    """Each cited passage with its marks, its age when the run was made, and its quotes marked
+    inside it."""
     if not answer.evidence:
         return []
     lines: list[RenderableType] = [_heading_text("Evidence")]
-    for group in _by_passage(answer.evidence):
-        numbers = " ".join(f"[{number}]" for number, _ in group)
-        lines += _passage_entry(numbers, group[0][1].passage, mark_quotes(group))
+    for group in _by_passage(answer):
+        marks, passage = " ".join(mark for mark, _ in group), group[0][1].passage
+        lines += _passage_entry(marks, passage, mark_quotes(group), age_notes(answer, passage, run))
     return lines
 
 
-def source_lines(answer: Answer) -> list[RenderableType]:
+def source_lines(answer: Answer, run: str) -> list[RenderableType]:
     """Where each piece of evidence is from, in a line; with its quote where the answer lacks it."""
     lines: list[RenderableType] = []
-    for number, one in enumerate(answer.evidence, 1):
-        lines.append(Text(escape_controls(f"[{number}] {_head_text(one.passage)}"), style="cyan"))
+    for one, mark in zip(answer.evidence, answer.marks, strict=True):
+        head = " · ".join((_head_text(one.passage), *age_notes(answer, one.passage, run)))
+        lines.append(Text(escape_controls(f"{mark} {head}"), style="cyan"))
         if one.quote not in answer.text:
             lines.append(_Indented(Text(escape_controls(f"{OPEN}{one.quote}{CLOSE}"))))
     if any(one.passage.illustrative for one in answer.evidence):
@@ -214,13 +216,13 @@ def proof_block(steps: Sequence[ProofStep], answer: Answer) -> list[RenderableTy
     # One search alone is no derivation: its quotes stand above.
     if not any(step.answer for step in shown) or (len(shown) == 1 and not shown[0].computed):
         return []
-    numbers: dict[str, list[int]] = {}
-    for number, one in enumerate(answer.evidence, 1):
-        numbers.setdefault(one.passage.id, []).append(number)
+    marked: dict[str, list[str]] = {}
+    for one, mark in zip(answer.evidence, answer.marks, strict=True):
+        marked.setdefault(one.passage.id, []).append(mark)
     lines: list[RenderableType] = [_heading_text("By these steps")]
     for step in shown:
-        cited = sorted({n for id in step.passages for n in numbers.get(id, ())})
-        marks = "".join(f" [{n}]" for n in cited)
+        cited = {mark for id in step.passages for mark in marked.get(id, ())}
+        marks = "".join(f" {mark}" for mark in answer.marks if mark in cited)
         line = f"{step.n}. {step.step} → {step.answer or '?'}{marks}"
         lines.append(Text(escape_controls(line)))
         if step.computed:
@@ -242,7 +244,7 @@ def cautions_block(answer: Answer) -> list[RenderableType]:
     for caution in answer.cautions:
         lines.append(Text(escape_controls(f"! {caution.rule}: {caution.text}"), style="yellow"))
         for against in caution.evidence[1:]:
-            lines += _passage_entry(" ", against.passage, mark_quotes([(0, against)]))
+            lines += _passage_entry(" ", against.passage, mark_quotes([("", against)]))
     return lines
 
 
@@ -319,27 +321,27 @@ def passages_page(passages: Sequence[Passage], wanted: str) -> Group:
     )
 
 
-def mark_quotes(group: Sequence[tuple[int, Evidence]]) -> Text:
-    """The text of a passage with its numbered quotes, which do not overlap, between marks."""
+def mark_quotes(group: Sequence[tuple[str, Evidence]]) -> Text:
+    """The text of a passage with its quotes, which do not overlap, set off, and their marks."""
     text, at, marked = group[0][1].passage.text, 0, Text()
-    for number, evidence in sorted(group, key=lambda pair: pair[1].start):
+    for mark, evidence in sorted(group, key=lambda pair: pair[1].start):
         marked.append(escape_controls(text[at : evidence.start]))
         marked.append(f"{OPEN}{escape_controls(evidence.quote)}{CLOSE}", style="bold")
-        marked.append(f"[{number}]" if len(group) > 1 else "")
+        marked.append(mark if len(group) > 1 else "")
         at = evidence.end
     return marked.append(escape_controls(text[at:]))
 
 
-def _by_passage(evidence: Sequence[Evidence]) -> list[list[tuple[int, Evidence]]]:
-    """Numbered evidence, together where it quotes other places of one passage."""
-    groups: list[list[tuple[int, Evidence]]] = []
-    for number, one in enumerate(evidence, 1):
+def _by_passage(answer: Answer) -> list[list[tuple[str, Evidence]]]:
+    """Marked evidence, together where it quotes other places of one passage."""
+    groups: list[list[tuple[str, Evidence]]] = []
+    for one, mark in zip(answer.evidence, answer.marks, strict=True):
         fits = (group for group in groups if all(_are_apart(one, other) for _, other in group))
         group = next(fits, None)
         if group is None:
-            groups.append([(number, one)])
+            groups.append([(mark, one)])
         else:
-            group.append((number, one))
+            group.append((mark, one))
     return groups
 
 
@@ -359,8 +361,10 @@ class _Indented:
             yield Text("    ").append_text(line)
 
 
-def _passage_entry(mark: str, passage: Passage, body: Text) -> list[RenderableType]:
-    head = f"{_head_text(passage)} · {passage.id}"
+def _passage_entry(
+    mark: str, passage: Passage, body: Text, notes: Sequence[str] = ()
+) -> list[RenderableType]:
+    head = " · ".join(filter(None, (_head_text(passage), *notes, passage.id)))
     lines: list[RenderableType] = [
         Text(escape_controls(f"{mark} {head}" if mark else head), style="cyan")
     ]

@@ -11,10 +11,12 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
+from osler.reports import age_at
 from osler.text import escape_controls
 
 if TYPE_CHECKING:
     from osler.doctor import Check
+    from osler.types import Answer, Passage
 
 _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red"}
 _EMPTY: tuple[object, ...] = ("", [], {}, ())
@@ -220,3 +222,10 @@ def plain_table(rows: Iterable[Sequence[str]]) -> Table:
 def plain_text(words: str, style: str = "") -> Text:
     """A cell or a line, without what a terminal would obey instead of show."""
     return Text(escape_controls(words), style=style)
+
+
+def age_notes(answer: Answer, passage: Passage, run: str) -> list[str]:
+    """How old a passage was when the run was made, and that a later issue of it was found."""
+    age = age_at(run, passage.locator.year)
+    aged = "" if age is None else f"{count_noun(age, 'year')} old" if age else "of this year"
+    return [note for note in (aged, "superseded" * (passage.id in answer.superseded)) if note]

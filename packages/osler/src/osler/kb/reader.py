@@ -16,6 +16,7 @@ from osler.kb import index
 from osler.kb.search import sparse
 from osler.kb.search.backends import SearchBackends
 from osler.kb.search.base import EVERYTHING, TIES, BackendChoice, Floats, PassageFilter, Ranking
+from osler.kb.search.known import known_until
 from osler.kb.store import access
 from osler.kb.store.passages import (
     Progress,
@@ -332,15 +333,20 @@ class KnowledgeBaseReader:
             stored = read_stored_vectors(db, numbers)
         return {number: np.frombuffer(value, np.float32) for number, value in stored.items()}
 
-    def term_rarity(self, terms: Sequence[str]) -> dict[str, float]:
-        """How much each term tells, by how few passages hold it (inverse document frequency)."""
+    def term_rarity(self, terms: Sequence[str], *, as_of: int | None = None) -> dict[str, float]:
+        """How much each term tells, by how few passages hold it (inverse document frequency);
+        `as_of`: of documents up to this year."""
         with self.readers.borrow() as db:
+            if as_of is not None:
+                return known_until(db, as_of).term_rarity(db, terms)
             return sparse.term_rarity(db, terms)
 
-    def near_terms(self, word: str) -> list[str]:
+    def near_terms(self, word: str, *, as_of: int | None = None) -> list[str]:
         """Indexed terms that a misspelt word may have meant: they begin alike, and are about as
-        long."""
+        long. `as_of` as for `term_rarity`."""
         with self.readers.borrow() as db:
+            if as_of is not None:
+                return known_until(db, as_of).near_terms(db, word)
             return sparse.near_terms(db, word)
 
     def _keep_languages(self, ranking: Ranking, languages: Collection[Language]) -> Ranking:

@@ -7,7 +7,9 @@ Light to import: the client needs no more than this.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Protocol, Self
 
 from pydantic import AfterValidator, Field
@@ -70,6 +72,8 @@ class CitationView(ResponseModel):
     """In `answer.text`."""
     number: int
     """Of the evidence, from 1."""
+    mark: str
+    """As in `answer.text`: "[1]", or "[R1]" of a patient's record."""
     passage_id: str
     quote: str
     quote_span: tuple[int, int]
@@ -81,6 +85,7 @@ class CitationView(ResponseModel):
         return cls(
             span=(citation.start, citation.end),
             number=citation.number,
+            mark=answer.marks[citation.number - 1],
             passage_id=cited.passage.id,
             quote=cited.quote,
             quote_span=(cited.start, cited.end),
@@ -138,21 +143,43 @@ class CautionView(ResponseModel):
     """The cited quote; after it the one that it is held against, where there is one."""
 
 
+def age_at(run: str, year: int | None) -> int | None:
+    """How old a text of this year was when the run was made, in years, by the run's id; now, for an
+    id without a date. `None` for a text without a year."""
+    made = int(run[:4]) if re.match(r"\d{8}-", run) else datetime.now(UTC).year
+    return None if year is None else max(0, made - year)
+
+
 class EvidenceView(ResponseModel):
     number: int
+    mark: str
+    """As `answer.text` cites it: "[1]", or "[R1]" of a patient's record."""
     passage: PassageView
     quote: str
     quote_span: tuple[int, int]
     use: str
     query: str
     rank: int
+    age: int | None
+    """Years since `passage.locator.year` when it was answered; `null` without a year."""
+    superseded: bool
+    """Whether a later issue of its work was found, which a caution names."""
 
     @classmethod
-    def of(cls, evidence: Evidence, number: int) -> Self:
-        hit, span = evidence.hit, (evidence.start, evidence.end)
-        return cls.from_value(
-            evidence, number=number, quote_span=span, query=hit.query, rank=hit.rank
-        )
+    def list_of(cls, answer: Answer, run: str) -> list[Self]:
+        return [
+            cls.from_value(
+                one,
+                number=number,
+                mark=mark,
+                quote_span=(one.start, one.end),
+                query=one.hit.query,
+                rank=one.hit.rank,
+                age=age_at(run, one.passage.locator.year),
+                superseded=one.passage.id in answer.superseded,
+            )
+            for number, (one, mark) in enumerate(zip(answer.evidence, answer.marks, strict=True), 1)
+        ]
 
 
 class DangerView(ResponseModel):
@@ -259,7 +286,7 @@ class RunResult(ResponseModel):
             question=question.text if question else "",
             options=list(question.options) if question else [],
             answer=AnswerView.of(answer) if solution else None,
-            evidence=[EvidenceView.of(one, n) for n, one in enumerate(answer.evidence, 1)],
+            evidence=EvidenceView.list_of(answer, str(more["run_id"])),
             cautions=[
                 CautionView(
                     rule=one.rule, text=one.text, evidence=[QuotedView.of(e) for e in one.evidence]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder, VectorMemory, encoder_for, shared_languages
@@ -157,7 +158,7 @@ def retriever_over(
     `KnowledgeBase.count_unindexed`.
     """
     waiting = kb.count_unindexed(encoder.identity if encoder else None)
-    reader = question_reader(kb)
+    reader = question_reader(kb, within.as_of)
     if encoder is None or fusion.dense_weight == 0 or not kb.has_vectors(encoder.identity):
         return LexicalRetriever(kb, within, reader)
     if waiting:
@@ -194,6 +195,8 @@ def search(
     return retriever_over(kb, encoder, within).search_index(text, k)
 
 
-def question_reader(kb: KnowledgeBase) -> QuestionReader:
-    """What reads questions to a knowledge base: it mends spelling by the base's own words."""
-    return QuestionReader(BaseVocabulary(kb.term_rarity, kb.near_terms))
+def question_reader(kb: KnowledgeBase, as_of: int | None = None) -> QuestionReader:
+    """What reads questions to a knowledge base: it mends spelling by the base's own words, with
+    `as_of` by those of documents up to this year."""
+    words = partial(kb.term_rarity, as_of=as_of), partial(kb.near_terms, as_of=as_of)
+    return QuestionReader(BaseVocabulary(*words))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from osler.errors import ModelError, SourceUnavailable
 from osler.kb.ingest.chunk import document_passages
+from osler.kb.search.base import PassageFilter, fold_kind
 from osler.llm.server.connection import ServerClient
 from osler.retrieve import rank_hits
 from osler.retrieve.entity_names import EntityNames
@@ -212,3 +213,27 @@ def _read_reply(reply: Any) -> tuple[list[dict[str, Any]], list[float]]:
     if not isinstance(scores, list) or len(scores) != len(documents):
         raise SourceUnavailable("the search server answered another number of scores")
     return documents, [float(score) for score in scores]
+
+
+@dataclass(frozen=True)
+class PassingRetriever:
+    """Hits of another retriever whose year and kind the filter lets through."""
+
+    retriever: Retriever
+    within: PassageFilter
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        """At most `k`. Raises what the other raises."""
+        found = await self.retriever.search(query, k=k)
+        return [hit for hit in found if passes(hit.passage, self.within)]
+
+
+def passes(passage: Passage, within: PassageFilter) -> bool:
+    """Whether year and kind of a passage are let through; one without them is not."""
+    first, last = within.years
+    year, kinds = passage.locator.year, within.folded_kinds
+    if (first, last) != (None, None) and (
+        year is None or year < (first or year) or year > (last or year)
+    ):
+        return False
+    return not kinds or fold_kind(passage.locator.kind) in kinds

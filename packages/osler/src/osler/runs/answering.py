@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from osler.answer.abstention import (
     answer_below_notice,
     explain_abstention,
+    note_filter,
     note_unindexed,
     tell_unread,
 )
@@ -328,6 +329,8 @@ async def _solve_question(
         answer = solution.answer
         solution = replace(solution, answer=replace(answer, cautions=(*answer.cautions, *shared)))
     solution = note_unindexed(solution, parts.unindexed)
+    described = settings.retrieve.describe_filter(solution.answer.language)
+    solution = note_filter(solution, described)
     run.emit(Answered(solution))
     return solution
 

@@ -17,8 +17,9 @@ from pathlib import Path
 
 from osler.answer.follow_up import RewriteOrigin, Standalone, rewrite_follow_up
 from osler.build import graphs
-from osler.errors import BadArgument, OslerError
+from osler.errors import BadArgument, BadRun, OslerError
 from osler.kb.store.durable import HomeStore
+from osler.runs.files import read_record
 from osler.settings import Settings
 
 FILE = "threads.sqlite"
@@ -208,6 +209,20 @@ def _read_turns(
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def keep_filters(settings: Settings, run: str) -> Settings:
+    """The settings with what an earlier run was filtered by: sources, years, kinds and day. As
+    they are where that run was not kept, or is not over."""
+    try:
+        earlier = read_record(settings.runs.path / run).settings
+    except BadRun:
+        return settings
+    tree = settings.model_dump()
+    tree["kb"]["sources"] = earlier["kb"]["sources"]
+    names = {"since", "until", "kinds", "as_of"} & earlier["retrieve"].keys()
+    tree["retrieve"] |= {name: earlier["retrieve"][name] for name in names}
+    return Settings.model_validate(tree)
 
 
 async def make_standalone(settings: Settings, question: str, earlier: Sequence[str]) -> Standalone:

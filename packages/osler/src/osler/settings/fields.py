@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -73,6 +74,18 @@ Year = Annotated[
     BeforeValidator(parse_none),
 ]
 Place = Annotated[Path, BeforeValidator(_expand_home)]
+
+
+def _parse_day(value: object) -> object:
+    if isinstance(value, str):
+        try:
+            return datetime.strptime(value, "%Y-%m-%d").date()
+        except ValueError:
+            raise ValueError("write a day as 2024-01-31") from None
+    return _reject_boolean(value)
+
+
+Day = Annotated[date | None, BeforeValidator(_parse_day), BeforeValidator(parse_none)]
 OptionalPlace = Annotated[Place | None, BeforeValidator(parse_none)]
 Places = Annotated[tuple[Place, ...], BeforeValidator(split_list)]
 Names = Annotated[tuple[str, ...], BeforeValidator(split_list)]

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from osler.danger.notice import ANYWHERE, region_names
 from osler.settings.fields import (
     NONE,
+    Day,
     Limit,
     Names,
     OptionalPlace,
@@ -28,7 +29,12 @@ from osler.settings.fields import (
     split_list,
 )
 from osler.sources.catalogue import EMR, HELD, is_patients
+from osler.types import Language
 
+_FILTER_WORDS: dict[Language, tuple[str, ...]] = {
+    "en": ("since {}", "until {}", "as of {}", "of kind {}"),
+    "zh": ("{} 年起", "至 {} 年", "截至 {}", "类型 {}"),
+}
 EVERY, PUBLIC = "all", "public"
 """Words for many sources: all of them, and all that are not private."""
 
@@ -114,14 +120,17 @@ class RetrieveSettings(SettingsSection):
     entry_least: Real = Field(default=0.0, ge=0, le=1)
     """Least cosine of an entry of the indexes of knowledge units, questions and the rest (KAG keeps
     those above 0.7, by its own encoder)."""
-    year_from: Year = None
+    since: Year = None
     """Only documents from this year on, or "none"."""
-    year_to: Year = None
+    until: Year = None
     """Only documents up to this year, or "none"."""
+    as_of: Day = None
+    """Only what was known on this day, as 2024-01-31, or "none". Of a document the year alone is
+    known: those of the day's own year are seen only where it is the year's last day."""
     languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(split_list)] = ()
     """Only passages in these languages; empty = all."""
     kinds: Names = ()
-    """Only these publication types, as "Review,Meta-Analysis"; empty = all."""
+    """Only these publication types, as "rct,guideline" or "Case Reports"; empty = all."""
     retracted: bool = False
     """Also find what was retracted."""
     policy: Literal["clinical", "none"] = "clinical"
@@ -137,7 +146,35 @@ class RetrieveSettings(SettingsSection):
     def _check_weights(self) -> RetrieveSettings:
         if self.dense_weight == self.lexical_weight == 0:
             raise ValueError("dense_weight and lexical_weight cannot both be 0")
+        if self.since and self.until and self.since > self.until:
+            raise ValueError("since is after until")
         return self
+
+    @property
+    def known_year(self) -> int | None:
+        """The last year that was over on the day of `as_of`."""
+        if (day := self.as_of) is None:
+            return None
+        return day.year if (day.month, day.day) == (12, 31) else day.year - 1
+
+    @property
+    def years(self) -> tuple[int | None, int | None]:
+        """The first and the last year of documents that may be found."""
+        last = [year for year in (self.until, self.known_year) if year is not None]
+        return self.since, min(last, default=None)
+
+    def describe_filter(self, language: Language = "en") -> str:
+        """What the filter by date and kind lets through, in words; "" without one."""
+        day = self.as_of and self.as_of.isoformat()
+        given = (self.since, self.until, day, ", ".join(self.kinds))
+        words = _FILTER_WORDS[language]
+        parts = [form.format(one) for form, one in zip(words, given, strict=True) if one]
+        return ("，" if language == "zh" else "; ").join(parts)
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether date or kind decide what may be found."""
+        return self.years != (None, None) or bool(self.kinds)
 
 
 def _parse_switch(value: object) -> object:

@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from osler.types import Language
+from osler.types.marks import EMR as EMR
+from osler.types.marks import PATIENT as PATIENT
+from osler.types.marks import SYNTHETIC as SYNTHETIC
+from osler.types.marks import is_patients as is_patients
 
 BOOK, GUIDELINE, RESEARCH, WIKI, GRAPH = "book", "guideline", "research", "wiki", "graph"
-EMR, WEB, TRIAL = "emr", "web", "trial"
-PATIENT, SYNTHETIC = "Patient", "Synthetic patient"
-"""Kinds of the documents of patients, by which the formats mark them."""
+WEB, TRIAL = "web", "trial"
 HELD = ".held"
 """Ends the name of the source in which held documents wait; no search takes it unless named."""
 
@@ -151,8 +153,3 @@ def trust_of(source: str) -> int:
     """The default trust of a source, 1 (least) to 5."""
     known = find_source(source)
     return OWN_TRUST if known is None else known.trust
-
-
-def is_patients(source: str, kind: str) -> bool:
-    """Whether it is a patient's record: by its place, or by its mark wherever it lies."""
-    return source == EMR or kind in (PATIENT, SYNTHETIC)

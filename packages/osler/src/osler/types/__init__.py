@@ -20,6 +20,9 @@ from typing import Literal, Protocol
 from osler.types.cost import Money as Money
 from osler.types.cost import Usage as Usage
 from osler.types.locator import Locator as Locator
+from osler.types.marks import CITATION_MARK as CITATION_MARK
+from osler.types.marks import citation_mark as citation_mark
+from osler.types.marks import is_patients, mark_series
 
 Language = Literal["en", "zh"]
 
@@ -27,20 +30,7 @@ LETTERS = ascii_uppercase + ascii_lowercase
 """Letters of options in order: A to Z, then a to x for DDXPlus's fifty (Omni-RAG's files)."""
 
 
-# Three digits at most: "[2023]" is a year or a reference, not a citation.
-CITATION_MARK = re.compile(r"\s*[\[［【](\d{1,3})[\]］】]")
-"""A citation in a model's text, with the space before it; full-width brackets are accepted."""
-
-
 _LIST_ITEM = re.compile(r"[-*•‣·]\s|\d{1,2}(?:[.)]\s|、)")
-
-
-def citation_mark(number: int) -> str:
-    """The mark that cites evidence `number`, from 1, in answers and prompts: "[3]".
-
-    `CITATION_MARK` reads what this renders; prompts write it as `cite(1)`.
-    """
-    return f"[{number}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +247,19 @@ class Answer:
                     raise ValueError(f"citation {mark} out of range: the answer has {count} quotes")
 
     @property
+    def marks(self) -> tuple[str, ...]:
+        """The mark of each piece of evidence, in two series: "[R1]" of a patient's record, "[1]" of
+        what is known of all patients."""
+        places = ((one.passage.source, one.passage.locator.kind) for one in self.evidence)
+        return mark_series(is_patients(*place) for place in places)
+
+    @property
+    def superseded(self) -> frozenset[str]:
+        """Ids of the cited passages of which a later issue was found."""
+        found = (one for one in self.cautions if one.rule == "superseded" and one.evidence)
+        return frozenset(one.evidence[0].passage.id for one in found)
+
+    @property
     def text(self) -> str:
         return "".join(gap + self._mark(one) for gap, one in self._spaced_statements())
 
@@ -300,7 +303,8 @@ class Answer:
             before = item
 
     def _mark(self, statement: Statement) -> str:
-        marks = "".join(map(citation_mark, statement.cites))
+        own = self.marks
+        marks = "".join(own[number - 1] for number in statement.cites)
         return f"{statement.text} {marks}" if marks else statement.shown_in(self.language)
 
 

@@ -167,11 +167,11 @@ def _write_table(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> b
 
 def _evidence_rows(exported: ExportedAnswer) -> Iterator[dict[str, str]]:
     answer = exported.solution.answer
-    for number, evidence in enumerate(answer.evidence, 1):
+    for number, (evidence, mark) in enumerate(zip(answer.evidence, answer.marks, strict=True), 1):
         citing = [one.text for one in answer.statements if number in one.cites]
         passage, place = evidence.passage, evidence.passage.locator
         yield {
-            "number": str(number),
+            "number": mark.strip("[]"),
             "statement": " ".join(citing),
             "quote": evidence.quote,
             "title": passage.title,

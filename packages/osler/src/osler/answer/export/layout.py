@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +12,7 @@ from osler.errors import UnknownPassage
 from osler.kb.base import KnowledgeBase
 from osler.sources.citable import FINDERS, CitableId, find_citable_ids
 from osler.text import make_slug
-from osler.types import DangerNotice, Evidence, Language, Passage, Question, Solution
+from osler.types import Answer, DangerNotice, Evidence, Language, Passage, Question, Solution
 
 # What BibTeX and RIS take as a key.
 _KEY = re.compile(r"[^\s,{}#%\"'()=\\~]+")
@@ -22,7 +22,7 @@ _KEY = re.compile(r"[^\s,{}#%\"'()=\\~]+")
 class Reference:
     """A cited document."""
 
-    numbers: tuple[int, ...]
+    marks: tuple[str, ...]
     """Of the answer's citations that quote it."""
     passages: tuple[Passage, ...]
     """Those that are quoted, in the order of their first number."""
@@ -41,7 +41,9 @@ class Reference:
         if _KEY.fullmatch(own := self.first.locator.key):
             return own
         document = self.first.id.partition("#")[0]
-        return re.sub(r"[^A-Za-z0-9]+", "-", document).strip("-") or f"ref-{self.numbers[0]}"
+        return (
+            re.sub(r"[^A-Za-z0-9]+", "-", document).strip("-") or f"ref-{self.marks[0].strip('[]')}"
+        )
 
     @property
     def url(self) -> str:
@@ -71,21 +73,21 @@ class Reference:
         return ". ".join(part.rstrip(".") for part in parts if part) + "."
 
 
-def list_references(evidence: Sequence[Evidence]) -> list[Reference]:
+def list_references(answer: Answer) -> list[Reference]:
     """The cited documents in the order of their first citation."""
-    grouped: dict[str, list[tuple[int, Evidence]]] = {}
-    for number, one in enumerate(evidence, 1):
-        grouped.setdefault(one.passage.id.partition("#")[0], []).append((number, one))
+    grouped: dict[str, list[tuple[str, Evidence]]] = {}
+    for mark, one in zip(answer.marks, answer.evidence, strict=True):
+        grouped.setdefault(one.passage.id.partition("#")[0], []).append((mark, one))
     return [_make_reference(group) for group in grouped.values()]
 
 
-def _make_reference(group: list[tuple[int, Evidence]]) -> Reference:
+def _make_reference(group: list[tuple[str, Evidence]]) -> Reference:
     passages = tuple({one.passage.id: one.passage for _, one in group}.values())
     identifiers: dict[str, str] = {}
     for passage in passages:
         identifiers = {**find_identifiers(passage), **identifiers}
     return Reference(
-        tuple(number for number, _ in group),
+        tuple(mark for mark, _ in group),
         passages,
         tuple(one.quote for _, one in group),
         {name: identifiers[name] for name in FINDERS if name in identifiers},
@@ -122,7 +124,7 @@ class ExportedAnswer:
 
     @property
     def references(self) -> list[Reference]:
-        return list_references(self.solution.answer.evidence)
+        return list_references(self.solution.answer)
 
     @property
     def danger(self) -> DangerNotice | None:
@@ -190,7 +192,7 @@ def lay_out(exported: ExportedAnswer) -> Iterator[Block]:
 
 
 def _reference_block(reference: Reference, sample: str) -> Block:
-    marks = "".join(f"[{number}]" for number in reference.numbers)
+    marks = "".join(reference.marks)
     note = f" ({sample})" if reference.first.illustrative else ""
     quotes = " ".join(f"“{quote}”" for quote in reference.quotes)
     return Block("reference", f"{marks} {reference.line}{note} {quotes}", reference.url)

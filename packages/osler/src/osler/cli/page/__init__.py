@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AnswerPart:
-    """A piece of an answer's text, with the numbers that are cited after it."""
+    """A piece of an answer's text, with what is cited after it: numbers and marks."""
 
     text: str
-    cites: tuple[int, ...]
+    cites: tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class CitedPassage:
     """A cited passage cut into plain and quoted pieces."""
 
     numbers: tuple[int, ...]
+    marks: tuple[str, ...]
     passage: Passage
     pieces: tuple[tuple[str, bool], ...]
 
@@ -54,15 +55,21 @@ def render_page(report: RunPage) -> str:
         report=report,
         solution=report.solution,
         answer=answer,
-        parts=[AnswerPart(s.shown_in(answer.language), s.cites) for s in answer.statements]
-        if answer
-        else [],
+        parts=_answer_parts(answer) if answer else [],
         sources=_cited_passages(answer) if answer else [],
         option=report.question.option_text(answer.option) if answer and answer.option else "",
         film=_film_of(report.events),
         plots=state_plots(report.events),
         dag=plan_dag(report.events),
     )
+
+
+def _answer_parts(answer: Answer) -> list[AnswerPart]:
+    marks = answer.marks
+    return [
+        AnswerPart(one.shown_in(answer.language), tuple((n, marks[n - 1]) for n in one.cites))
+        for one in answer.statements
+    ]
 
 
 def _film_of(events: Sequence[Event]) -> list[FilmLine]:
@@ -91,6 +98,7 @@ def _cited_passages(answer: Answer) -> list[CitedPassage]:
     return [
         CitedPassage(
             tuple(number for number, _ in group),
+            tuple(answer.marks[number - 1] for number, _ in group),
             group[0][1].passage,
             _split_quotes(group[0][1].passage.text, [(e.start, e.end) for _, e in group]),
         )

@@ -22,7 +22,7 @@ from osler.errors import KnowledgeBaseError
 from osler.kb.ingest.chunk import OMNI, document_passages, parse_chunking
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import check_source, columns_of, index_tokens, size_of
-from osler.sources.catalogue import EMR, is_patients, trust_of
+from osler.sources.catalogue import EMR, GUIDELINE, is_patients, trust_of
 from osler.sources.patients.identifiers.removal import remove_from_document
 from osler.sources.patients.patient import holds_resources, is_deidentified, pseudonymize_place
 from osler.sources.records import Deleted, Document, Drop, Record, Section
@@ -33,7 +33,7 @@ EMPTY = "no text"
 MISPLACED = "a patient's record outside the source emr"
 """The index keeps patients on a shelf of their own by their source; elsewhere every search would
 find them."""
-RETRACTED = "Retracted Publication"
+RETRACTED, _GUIDELINE = "Retracted Publication", "guideline"
 """As PubMed names the type."""
 
 
@@ -209,9 +209,12 @@ def _make_prepared(
     document: Document, how: IngestOptions, rows: tuple[PassageRow, ...]
 ) -> PreparedDocument:
     trust = how.trust if document.trust is None else document.trust
+    kinds = list(document.kinds or filter(None, [document.kind]))
+    if how.source == GUIDELINE and _GUIDELINE not in map(str.casefold, kinds):
+        kinds.append(_GUIDELINE)  # so that a search for guidelines finds those without a type
     return PreparedDocument(
         replace(document, sections=()),
-        kinds="\n".join(document.kinds or filter(None, [document.kind])),
+        kinds="\n".join(kinds),
         trust=trust_of(how.source) if trust is None else trust,
         mark=mark_of(document.title, [row.passage.text for row in rows]),
         digest=_digest_rows(rows),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -157,11 +157,14 @@ class PassageFilter:
     """Lets retracted documents through too."""
     trust: int = 1
     """At least this much, 1 to 5 (`osler.sources.catalogue.trust_of`)."""
+    as_of: int | None = None
+    """Words are weighed as if no document had come after this year; `years` leaves them out."""
 
     @property
     def folded_kinds(self) -> tuple[str, ...]:
         """Its kinds as the indexes hold them."""
-        return tuple(map(fold_kind, self.kinds))
+        folded = map(fold_kind, self.kinds)
+        return tuple(name for kind in folded for name in KIND_NAMES.get(kind, (kind,)))
 
     def conditions(self) -> dict[str, list[Any]]:
         """Returns the values of each payload field, or two bounds of those in `RANGES`.
@@ -177,10 +180,19 @@ class PassageFilter:
         return {field: values for field, values in conditions.items() if values}
 
     def without_sources(self) -> PassageFilter:
-        return PassageFilter(
-            None, self.years, self.languages, self.kinds, self.retracted, self.trust
-        )
+        return replace(self, sources=None)
 
+
+KIND_NAMES: dict[str, tuple[str, ...]] = {
+    "guideline": ("guideline", "practice guideline"),
+    "rct": ("randomized controlled trial",),
+    "trial": ("clinical trial", "randomized controlled trial", "controlled clinical trial"),
+    "review": ("review", "systematic review"),
+    "systematic-review": ("systematic review",),
+    "meta-analysis": ("meta-analysis",),
+    "case": ("case reports",),
+}
+"""Short names of publication types, and what PubMed calls them, folded."""
 
 RANGES = ("year", "trust")
 """Payload fields that are compared with a lower and an upper bound, None for open."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,8 +22,10 @@ from osler.kb.search.base import (
     Ranking,
     VectorMatrix,
     fetch_allowed,
+    fold_kind,
     load_vectors,
 )
+from osler.kb.search.known import known_until
 from osler.kb.store import access
 from osler.kb.store.passages import read_corrections, read_meta, read_stored_vectors
 
@@ -49,8 +52,11 @@ class ExactBackend:
 
     def by_words(self, terms: Sequence[str], *, k: int, within: PassageFilter) -> Ranking:
         with self.readers.borrow() as db:
+            known = None if within.as_of is None else known_until(db, within.as_of)
 
             def fetch_best(n: int) -> Ranking:
+                if known is not None:
+                    return known.rank_words(db, terms, k=n, scope=within.sources)
                 return sparse.search_words(db, terms, k=n, scope=within.sources)
 
             return fetch_allowed(fetch_best, allowed_by(db, within), k)
@@ -117,10 +123,8 @@ def _follow_corrections(
     return replace(held, vectors=matrix, corrections=corrections)
 
 
-_AMONG = (
-    "SELECT passage.number FROM passage JOIN document ON document.number = passage.document"
-    " WHERE passage.number IN (SELECT value FROM json_each(?))"
-)
+_JOINED = "SELECT passage.number FROM passage JOIN document ON document.number = passage.document"
+_AMONG = f"{_JOINED} WHERE passage.number IN (SELECT value FROM json_each(?))"  # noqa: S608
 
 
 def allowed_by(db: sqlite3.Connection, within: PassageFilter) -> Callable[[Ranking], Ranking]:
@@ -136,6 +140,24 @@ def allowed_by(db: sqlite3.Connection, within: PassageFilter) -> Callable[[Ranki
         return [pair for pair in ranking if pair[0] in passed]
 
     return keep_allowed
+
+
+def list_kinds(db: sqlite3.Connection) -> list[str]:
+    """The publication types of the documents, folded, the commonest first."""
+    rows = db.execute("SELECT kinds FROM document WHERE kinds != ''")
+    counts = Counter(fold_kind(kind) for (kinds,) in rows for kind in kinds.split("\n"))
+    return [kind for kind, _ in counts.most_common()]
+
+
+def has_allowed(db: sqlite3.Connection, within: PassageFilter) -> bool:
+    """Whether any passage of the sources meets the conditions."""
+    conditions, values = _filter_conditions(within)
+    sources = within.sources
+    if sources is not None:
+        conditions.append("passage.source IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(sources))
+    sql = f"{_JOINED} WHERE {' AND '.join(conditions) or '1'} LIMIT 1"
+    return db.execute(sql, values).fetchone() is not None
 
 
 def _filter_conditions(within: PassageFilter) -> tuple[list[str], list[object]]:

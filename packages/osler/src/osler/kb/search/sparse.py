@@ -153,7 +153,7 @@ answer stood in the ten best for 9 % of the questions instead of 15 %.
 """
 
 
-_MOST_NEAR = 4_000
+MOST_NEAR = 4_000
 """Terms that a misspelt word is compared with."""
 
 
@@ -207,7 +207,7 @@ def near_terms(db: sqlite3.Connection, word: str) -> list[str]:
     rows = db.execute(
         "SELECT term FROM term WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?"
         " ORDER BY doc DESC, term LIMIT ?",
-        (start, start + "\uffff", length - 2, length + 2, _MOST_NEAR),
+        (start, start + "\uffff", length - 2, length + 2, MOST_NEAR),
     )
     return [term for (term,) in rows]
 

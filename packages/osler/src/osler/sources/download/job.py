@@ -61,6 +61,8 @@ class DownloadRecipe(BaseModel):
     licence: str
     licence_url: str
     bytes: int = Field(ge=0, description="About how much; 0 = not known.")
+    passages: int = Field(default=0, ge=0, description="About how many they make; 0 = not known.")
+    newest: bool = Field(default=False, description="Of a listing, only the last by name.")
     confirmed: str = Field(description='When the address was last seen to be right; "unconfirmed".')
     format: str = Field(default="", description="For `kb add --format`; empty = recognised.")
     use: str = Field(default="", description="What it is for, where it is not for `kb add`.")
@@ -197,14 +199,14 @@ class DownloadJob:
 
     def _of_index(self, fetcher: Fetcher) -> list[RemoteFile]:
         place = self.base + self.recipe.folder
-        names = sorted(
-            {
-                name
-                for link in _HREF.findall(fetcher.fetch_text(place))
-                if re.fullmatch(self.recipe.pattern, name := _safe_name(link))
-            }
-        )
-        return [RemoteFile(place + name, name) for name in names]
+        found: dict[str, str] = {}
+        for link in _HREF.findall(fetcher.fetch_text(place)):
+            if re.fullmatch(self.recipe.pattern, name := _safe_name(link)):
+                # A link to elsewhere on the host is below the base, also at a mirror.
+                path = httpx2.URL(link).path
+                found[name] = self.base + path[1:] if path.startswith("/") else place + name
+        names = sorted(found)[-1:] if self.recipe.newest else sorted(found)
+        return [RemoteFile(found[name], name) for name in names]
 
     def _of_hub(self, fetcher: Fetcher) -> list[RemoteFile]:
         recipe, top = self.recipe, self.recipe.pattern.partition("/")[0]

@@ -1,0 +1,48 @@
+import type { Tongue } from "../words";
+
+export type Filters = { since?: string; until?: string; as_of?: string; kinds?: string };
+
+// As a request has them: years as numbers, kinds one by one, and nothing that was left empty.
+export function chosenFilters({ since, until, as_of, kinds }: Filters): object {
+  const named = (kinds ?? "").split(",").map((one) => one.trim()).filter(Boolean);
+  return {
+    ...(since ? { since: Number(since) } : {}),
+    ...(until ? { until: Number(until) } : {}),
+    ...(as_of ? { as_of } : {}),
+    ...(named.length ? { kinds: named } : {}),
+  };
+}
+
+type Given = { chosen: Filters; choose: (next: Filters) => void; speak: Tongue };
+
+// Which texts are searched, by date and kind; what is asked next is asked through the same.
+export function Filter({ chosen, choose, speak }: Given) {
+  const { words } = speak;
+  const field = (name: keyof Filters) => ({
+    value: chosen[name] ?? "",
+    onChange: (event: { target: { value: string } }) => choose({ ...chosen, [name]: event.target.value }),
+  });
+  return (
+    <details className="choices filter">
+      <summary>{words.narrow}</summary>
+      <p className="row">
+        <label>
+          {words.from}
+          <input type="number" min={1000} max={9999} {...field("since")} />
+        </label>
+        <label>
+          {words.to}
+          <input type="number" min={1000} max={9999} {...field("until")} />
+        </label>
+        <label>
+          {words.asOf}
+          <input type="date" {...field("as_of")} />
+        </label>
+        <label>
+          {words.kinds}
+          <input maxLength={200} placeholder="rct, guideline" {...field("kinds")} />
+        </label>
+      </p>
+    </details>
+  );
+}
