@@ -146,15 +146,16 @@ def describe_signs(line: str, ruled: list[Identifier]) -> Iterator[tuple[int, in
     if not _HAN.search(line):
         return
     text = f"{_EDGE * 4}{line.translate(_PLAIN)}{_EDGE * 4}"
-    words = read_words()
+    pairs = "".join("01"[text[j : j + 2] in read_words()] for j in range(len(text) - 1))
+    families = "".join("01"[one in EVERY_SURNAME] for one in text)
+    kinds = ["-", *(_kinds_at(ruled, at) for at in range(len(line))), "-"]
     for at, sign in enumerate(line):
         if not _HAN.match(sign):
             continue
         i = at + 4
         a, b, c, _, d, e, f = tuple(text[i - 3 : i + 4])
-        known = "".join("01"[text[j : j + 2] in words] for j in range(i - 3, i + 3))
-        family = "".join("01"[one in EVERY_SURNAME] for one in (b, c, sign, d))
-        rule = "".join(_kinds_at(ruled, at + step) for step in (-1, 0, 1))
+        known, family = pairs[i - 3 : i + 3], families[i - 2 : i + 2]
+        rule = "".join(kinds[at : at + 3])
         features = (
             f"b\t0{sign}\t1{c}\t2{b}\t3{a}\t4{d}\t5{e}\t6{f}\tA{b}{c}\tB{c}{sign}\tC{sign}{d}\t"
             f"D{d}{e}\tE{e}{f}\tF{a}{b}\tG{c}{sign}{d}\tH{b}{c}{sign}\tI{sign}{d}{e}\tJ{a}{b}{c}\t"
