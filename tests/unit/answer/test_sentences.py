@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from osler.answer.sentences import QuoteCandidate, add_neighbours
+from osler.answer.sentences import QuoteCandidate, add_neighbours, quotable_spans
 from osler.types import Hit, Language, Passage
 
 GLOBULIN = "Ⅲ级暴露者给人狂犬病免疫球蛋白20 IU/kg。"
@@ -72,3 +72,35 @@ def test_a_part_of_this_is_said_with_what_it_is_a_part_of() -> None:
 @pytest.mark.parametrize("part", ["Statins are stopped in pregnancy.", "These lower cholesterol."])
 def test_nothing_is_brought_to_what_stands_alone_or_over_a_line_break(part: str) -> None:
     assert add_neighbours([quote(STATINS, part)])[0].text == part
+
+
+LEAFLET = (
+    "It opens blood vessels. Do not take it if you:\n- take medicines called nitrates\n"
+    "- are allergic to sildenafil\n\nAsk your doctor first."
+)
+
+
+def test_an_item_of_a_list_is_quoted_with_what_leads_in_the_list() -> None:
+    """Alone, "take medicines called nitrates" is the opposite of what is said."""
+    first, second = "- take medicines called nitrates", "- are allergic to sildenafil"
+    (alone,) = add_neighbours([quote(LEAFLET, second)])
+    assert alone.text == f"Do not take it if you:\n{first}\n{second}"
+    (both,) = add_neighbours([quote(LEAFLET, first), quote(LEAFLET, second)])
+    assert both.text == alone.text
+
+
+def test_a_part_of_a_list_whose_lead_in_is_not_there_is_no_quote() -> None:
+    cut = LEAFLET[LEAFLET.index("- take") :]
+    hit = quote(cut, cut).hit
+    assert [cut[a:b] for a, b in quotable_spans(hit, 5)] == ["Ask your doctor first."]
+    whole = "- Use a repellent that has DEET.\n- Sleep under a net."
+    assert len(quotable_spans(quote(whole, whole).hit, 5)) == 2
+
+
+def test_an_item_far_behind_its_lead_in_is_no_quote() -> None:
+    text = "Never do this:\n" + "\n".join(
+        f"- swallow {n} of the tablets at night" for n in range(40)
+    )
+    spans = quotable_spans(quote(text, text).hit, 5)
+    assert 5 < len(spans) < 25
+    assert all(end <= 700 for _, end in spans)

@@ -94,6 +94,11 @@ _MOST_BEFORE = 3
 """Sentences that are brought with one."""
 _LONGEST_LIST = 400
 """Characters of a list that is brought with its lead-in."""
+_LONGEST_LEAD = 600
+"""Characters from a lead-in to the end of an item that it is brought with."""
+_ITEM = re.compile(r"[ \t]*[-*•·‣–] +(?P<part>[^\W\dA-Z_])?")
+"""How an item of a list begins; as a part of a sentence it begins with a small letter."""
+_DENIES = re.compile(r"\b(?:not?|never|avoid|without|n[’']t)\b|[不勿禁忌]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,24 +125,51 @@ def quotable_spans(hit: Hit, shortest: int = 30) -> list[tuple[int, int]]:
     return [
         (start, end)
         for start, end in split_sentences(text)
-        if end - start >= least and states_something(text[start:end])
+        if end - start >= least
+        and states_something(text[start:end])
+        and _says_enough(text, start, end)
     ]
 
 
-def add_neighbours(quotes: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
-    """The quotes; one that leans on the sentence before begins with that one, and one that leads in
-    a list ends with it.
+def _says_enough(text: str, start: int, end: int) -> bool:
+    """Whether a sentence is no item of a list, or one that can be quoted with its lead-in, or
+    without: "- take nitrates" says nothing without "Do not use it if you:"."""
+    if (item := _ITEM.match(text, _line_start(text, start))) is None:
+        return True
+    lead = _find_lead(text, start)
+    if lead is not None and end - lead <= _LONGEST_LEAD:
+        return True
+    said = "" if lead is None else text[lead : text.index("\n", lead)]
+    return not item["part"] and not _DENIES.search(said)
 
-    "The others should take …" says who only with what stands before it. Nothing is brought before
-    over a line break, nor what is quoted above; what was brought is not quoted again below.
+
+def add_neighbours(quotes: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
+    """The quotes; one that leans on the sentence before begins with that one, an item of a list
+    with what leads in the list, and one that leads in a list ends with it.
+
+    "The others should take …" says who only with what stands before it. Nothing else is brought
+    before over a line break, nor what is quoted above; what was brought is not quoted again below.
     """
     found: list[QuoteCandidate] = []
     for one in quotes:
         if any(_holds(other, one) for other in found):
             continue
         quoted = {(other.hit.passage.id, other.end) for other in found}
-        found.append(replace(one, start=_find_start(one, quoted), end=_find_end(one)))
+        whole = replace(one, start=_find_start(one, quoted), end=_find_end(one))
+        beside = next((at for at, other in enumerate(found) if _overlap(other, whole)), None)
+        if beside is None:
+            found.append(whole)
+        else:
+            start = min(found[beside].start, whole.start)
+            found[beside] = replace(
+                found[beside], start=start, end=max(found[beside].end, whole.end)
+            )
     return found
+
+
+def _overlap(one: QuoteCandidate, other: QuoteCandidate) -> bool:
+    same = one.hit.passage.id == other.hit.passage.id
+    return same and one.start < other.end and other.start < one.end
 
 
 def _holds(whole: QuoteCandidate, part: QuoteCandidate) -> bool:
@@ -158,8 +190,28 @@ def _find_end(quote: QuoteCandidate) -> int:
     return end
 
 
+def _line_start(text: str, at: int) -> int:
+    return text.rfind("\n", 0, at) + 1
+
+
+def _find_lead(text: str, start: int) -> int | None:
+    """Where the sentence begins that leads in the list in which an item stands; `None` = none."""
+    at = _line_start(text, start)
+    while at > 0:
+        end, at = at - 1, _line_start(text, at - 1)
+        line = text[at:end]
+        if line.rstrip().endswith((":", "：")):
+            return at + split_sentences(line)[-1][0]
+        if line.strip() and not _ITEM.match(line):
+            return None
+    return None
+
+
 def _find_start(quote: QuoteCandidate, quoted: set[tuple[str, int]]) -> int:
     passage, start = quote.hit.passage, quote.start
+    if _ITEM.match(passage.text, _line_start(passage.text, start)):
+        lead = _find_lead(passage.text, start)
+        return start if lead is None or quote.end - lead > _LONGEST_LEAD else lead
     before = [span for span in split_sentences(passage.text) if span[1] <= start]
     for begin, end in reversed(before[-_MOST_BEFORE:]):
         is_clause = passage.text[end - 1] in "；;"
