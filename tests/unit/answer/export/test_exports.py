@@ -209,6 +209,17 @@ def test_pdf_opens_in_pypdf_with_its_chinese() -> None:
     assert "“old” age" in text
 
 
+def test_pdf_holds_the_chinese_font_where_the_machine_has_one() -> None:
+    data = write_export([exported()], "pdf")
+    page: Any = pypdf.PdfReader(io.BytesIO(data)).pages[0]
+    fonts = {key: one.get_object() for key, one in page["/Resources"]["/Font"].items()}
+    names = [font["/BaseFont"] for font in fonts.values()]
+    if any("STSong" in name for name in names):
+        pytest.skip("there is no Chinese font: fonts-wqy-zenhei, SimSun or Arial Unicode")
+    files = [font.get("/FontDescriptor", {}) for font in fonts.values()]
+    assert any("/FontFile2" in one for one in files)
+
+
 IDENTIFIED = {
     "33012345": "PMID:33012345",
     "10.1000/xyz.12": "DOI:10.1000/xyz.12",

@@ -16,7 +16,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from html import escape
 from importlib.util import find_spec
@@ -196,8 +196,16 @@ def _plain_cell(value: str) -> str:
     return f"'{value}" if starts and not _SIGNED.fullmatch(value) else value
 
 
-# Of Adobe's fonts that every reader of PDF has: it has Chinese, Greek and signs such as ≥.
-_WIDE_FONT = "STSong-Light"
+_WIDE_FONTS = (
+    "wqy/wqy-zenhei.ttc",
+    "simsun.ttc",
+    "Arial Unicode.ttf",
+    "Supplemental/Arial Unicode.ttf",
+)
+"""Files of Linux, Windows and macOS with Chinese, Greek and signs such as ≥; what is used of the
+first that is there is put into the PDF. reportlab knows the folders of fonts."""
+# One of Adobe's, which is not put in: a reader of PDF may have it.
+_ADOBE_FONT = "STSong-Light"
 # Helvetica has Latin-1 and these quotation marks, dashes and dots.
 _NOT_LATIN = re.compile(r"[^\x00-\x7e\xa0-\xff\u2018\u2019\u201c\u201d\u2013\u2014\u2026]+")
 
@@ -245,10 +253,8 @@ def write_pdf(answers: Sequence[ExportedAnswer]) -> bytes:
     """Raises `BadConfig` without the extra."""
     with _require_export():
         from reportlab.lib.styles import getSampleStyleSheet
-        from reportlab.pdfbase import pdfmetrics
-        from reportlab.pdfbase.cidfonts import UnicodeCIDFont
         from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate
-    pdfmetrics.registerFont(UnicodeCIDFont(_WIDE_FONT))
+    wide = _register_wide_font()
     styles = getSampleStyleSheet()
     named = {"title": "Heading1", "heading": "Heading2", "note": "Italic"}
     story: list[Any] = []
@@ -258,17 +264,30 @@ def write_pdf(answers: Sequence[ExportedAnswer]) -> bytes:
         for block in lay_out(one):
             style = styles[named.get(block.kind, "BodyText")]
             bullet = "\u2022" if block.kind == "item" else None
-            story.append(Paragraph(_pdf_markup(block), style, bulletText=bullet))
+            story.append(Paragraph(_pdf_markup(block, wide), style, bulletText=bullet))
     out = io.BytesIO()
     title = escape_controls(answers[0].question.text) if answers else ""
     SimpleDocTemplate(out, title=title, invariant=1).build(story)
     return out.getvalue()
 
 
-def _pdf_markup(block: Block) -> str:
+def _register_wide_font() -> str:
+    from reportlab.pdfbase import pdfmetrics
+    from reportlab.pdfbase.cidfonts import UnicodeCIDFont
+    from reportlab.pdfbase.ttfonts import TTFError, TTFont
+
+    for name in _WIDE_FONTS:
+        with suppress(TTFError):
+            pdfmetrics.registerFont(TTFont(name, name))
+            return name
+    pdfmetrics.registerFont(UnicodeCIDFont(_ADOBE_FONT))
+    return _ADOBE_FONT
+
+
+def _pdf_markup(block: Block, wide: str) -> str:
     """The text as reportlab's markup: what Helvetica lacks in the other font."""
     text = escape(escape_controls(block.text))
-    text = _NOT_LATIN.sub(lambda found: f'<font name="{_WIDE_FONT}">{found[0]}</font>', text)
+    text = _NOT_LATIN.sub(lambda found: f'<font name="{wide}">{found[0]}</font>', text)
     if block.kind == "danger":
         text = f"<b>{text}</b>"
     if is_web_address(block.url):
