@@ -4,12 +4,12 @@
     python benchmarks/faults.py --kills N
 
 A point is a verb, a fault (full, short, broken, denied, unsynced) and the n-th operation from which
-on the disk fails; or a verb and the operation after which the power went, with what was flushed
-kept and the rest dropped; or a kill at a random moment of an evaluation, a server with fifty
-questions in flight, or the embedded engine. After each it must hold: the verb ended, or said why
-not, in an error of Osler's own; nothing that is half there is taken for a whole; what was
-acknowledged is there; the same verb, run again on a disk that works, ends as it does on one that
-never failed.
+on the disk fails, or before which SIGKILL comes (killed); or a verb and the operation after which
+the power went, with what was flushed kept and the rest dropped; or a kill at a random moment of an
+evaluation, a server with fifty questions in flight, or the embedded engine. After each it must
+hold: the verb ended, or said why not, in an error of Osler's own; nothing that is half there is
+taken for a whole; what was acknowledged is there; the same verb, run again on a disk that works,
+ends as it does on one that never failed.
 
 Works in forked children of one process that has all imports behind it. All points of all verbs are
 listed, shuffled by the seed, and tried until there are POINTS; `--state` remembers which were.
@@ -66,7 +66,7 @@ from osler_lab.train.record import DATA, write_records
 from osler_serve.app import build_state
 from osler_serve.keys import Caller
 from osler_serve.ops import forget as forgetting
-from osler_serve.ops.backup import check_backup, make_backup, restore_backup
+from osler_serve.ops.backup import check_backup, make_backup, part_folders, restore_backup
 from osler_serve.run_manager import ActiveRun
 
 WORDS = ("iron", "zinc", "gold", "lead")
@@ -319,6 +319,36 @@ def check_backups(folder: Path) -> None:
         assert "restore" not in acknowledged(folder)
 
 
+def fill_archive(folder: Path) -> None:
+    fill_home(folder)
+    make_backup(settings_in(folder), folder / "all.zip")
+
+
+def restore(folder: Path) -> None:
+    """To a home of its own; where it was killed, once more."""
+    other = settings_in(folder / "other")
+    if "restore" not in acknowledged(folder):
+        restore_backup(folder / "all.zip", other)
+        acknowledge(folder, "restore")
+
+
+def check_restored(folder: Path) -> None:
+    """Each part is all there or not at all, and the knowledge base the last."""
+    other, one = folder / "other", settings_in(folder)
+    for part, place in part_folders(settings_in(other)).items():
+        if part != "home" and place.is_dir() and any(place.iterdir()):
+            first = {
+                p.relative_to(part_folders(one)[part]) for p in _files_in(part_folders(one)[part])
+            }
+            assert {p.relative_to(place) for p in _files_in(place)} == first, part
+    check_backups(folder)
+
+
+def _files_in(folder: Path) -> list[Path]:
+    beside = ("-wal", "-shm", "-journal", ".lock")
+    return [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(beside)]
+
+
 # Conversations, records, what is forgotten ------------------------------------------------
 
 
@@ -538,6 +568,7 @@ VERBS: dict[str, Verb] = {
     "ask": Verb(fill_and_build, ask, check_runs),
     "serve": Verb(fill_and_build, serve, check_ledger),
     "backup": Verb(fill_home, back_up, check_backups),
+    "restore": Verb(fill_archive, restore, check_restored),
     "eval": Verb(lambda _: None, evaluate, check_log),
     "edge": Verb(fill, build_edge, check_edge, end_of_base, cuts=False),
     "thread": Verb(lambda _: None, talk, check_threads),
@@ -637,7 +668,7 @@ class Trial:
         self.dial.turn_on(FAULTS[fault], first)
         said = in_child(lambda: self.verb.act(self.work))
         self.dial.turn_off()
-        if said and not said.startswith("said: "):
+        if said and not said.startswith("said: ") and (fault != "killed" or "signal 9" not in said):
             return f"act: {said}"
         return self.look()
 
@@ -745,6 +776,7 @@ def main() -> None:
     parser.add_argument("points", nargs="?", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--verbs", default=",".join(VERBS))
+    parser.add_argument("--faults", default="", help="only these, as killed,full")
     parser.add_argument("--minutes", type=float, default=1e6)
     parser.add_argument("--state", type=Path)
     parser.add_argument("--kills", type=int, default=0, help="instead: so many SIGKILLs")
@@ -768,6 +800,8 @@ def main() -> None:
         random.Random(asked.seed).shuffle(points)
         seen = read_tried(asked.state) if asked.state else {}
         rest = [point for point in points if " ".join(map(str, point)) not in seen]
+        if asked.faults:
+            rest = [point for point in rest if point[1] in asked.faults.split(",")]
         began = time.monotonic()
         print(f"{len(points)} points in all, {len(seen)} tried before", flush=True)
         rest = rest[: max(0, asked.points - len(seen))]

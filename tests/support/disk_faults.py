@@ -18,6 +18,7 @@ import errno
 import mmap
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
@@ -33,7 +34,7 @@ _PATH = 1024
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One way in which a disk fails, for good."""
+    """One way in which a disk fails, for good; or in which who writes to it dies."""
 
     error: int
     kinds: int
@@ -50,6 +51,7 @@ FAULTS = {
     "broken": Fault(errno.EIO, _WRITE | _NAME | _SYNC),
     "denied": Fault(errno.EACCES, _NAME),
     "unsynced": Fault(errno.EIO, _SYNC),
+    "killed": Fault(-signal.SIGKILL, _WRITE | _NAME | _SYNC),
 }
 RECORDED = Fault(0, _WRITE | _NAME | _SYNC)
 

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,13 +19,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { WRITE = 1, NAME = 2, SYNC = 4 };
+enum { WRITE = 1, NAME = 2, SYNC = 4, KILLED = -9 };
 
 /* One page, shared by every process of a trial; the order of `_FIELDS` in `__init__.py`. */
 struct page {
     int64_t count;  /* operations of `kinds` so far */
     int64_t first;  /* the first that fails; 0 = none does */
-    int64_t error;  /* its errno */
+    int64_t error;  /* its errno; KILLED = the process dies before it */
     int64_t kinds;  /* which kinds are counted and fail */
     int64_t halved; /* the first write lands by half, and only later ones fail */
     int64_t record; /* whether operations are recorded */
@@ -94,6 +95,7 @@ static int verdict(int kind) {
     if (!(page->kinds & kind)) return 0;
     int64_t now = __atomic_add_fetch(&page->count, 1, __ATOMIC_SEQ_CST);
     if (!page->first || now < page->first) return 0;
+    if (page->error == KILLED) kill(getpid(), SIGKILL);
     if (page->halved && now == page->first) return kind == WRITE ? -1 : 0;
     return (int)page->error;
 }

@@ -207,7 +207,6 @@ def install_handlers(app: FastAPI) -> None:
 
     async def handle_crash(request: Request, error: Exception) -> Response:
         _LOG.error("a request failed", exc_info=error)
-        # What is in the exception may be the patient's: it stays in the log.
         return refusal_response(
             RefusedRequest(500, "internal", "something failed inside; it is in the server's log"),
             request.url.path,

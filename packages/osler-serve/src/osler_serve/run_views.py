@@ -16,7 +16,7 @@ from pathlib import Path
 
 from osler import reports
 from osler.errors import BadRun
-from osler.runs.files import EVENTS, RunRecord, read_record
+from osler.runs.files import EVENTS, RunRecord, read_record, read_whole_run
 from osler.settings.sections import AccessSettings
 from osler.trace import (
     Answered,
@@ -286,7 +286,7 @@ def _damaged_run(folder: Path) -> RefusedRequest:
 
 def _load_record(folder: Path) -> RunRecord | None:
     try:
-        return read_record(folder)
+        return read_whole_run(folder)
     except BadRun as error:
         raise _damaged_run(folder) from error
 

@@ -21,7 +21,7 @@ _HAN = (
     "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0002a6df\U0002a700-\U0002fa1f\U00030000-\U000323af"
 )
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 _CJK = re.compile(f"[{_HAN}]")
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(rf"[{_HAN}]+|\d+(?:\.\d+)+|(?:(?![{_HAN}])[^\W_])+")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import zipfile
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -359,3 +360,55 @@ def test_the_studies_behind_an_answer_are_a_table_of_quotes() -> None:
         *("randomised-trial", "120", "hazard ratio", "0.5", "-0.2", "0.9", "7"),
     ]
     assert text[int(row["start"]) : int(row["end"])] == row["quote"]
+
+
+TRICKS = {
+    "control": "a\x00b\x07c\x0bd\x1b[31me\x7ff\x85g\ufffeh\uffffi",
+    "right to left": "\u202egpj.exe\u202c \u2066a\u2069 שלום مرحبا",
+    "entities": "&xxe; &#0; &amp;lt;script&gt; ]]> <!ENTITY x SYSTEM 'file:///etc/passwd'> <?php",
+    "markup": "<script>alert(1)</script><w:p/></w:t><img src=x onerror=alert(1)>",
+    "formula": "=cmd|' /C calc'!A0",
+    "formula behind a space": "\t=1+1",
+    "at": "@SUM(1)",
+    "fields": '{ HYPERLINK "http://evil" } \\input{/etc/passwd} $x^2$ %s {0} \\x',
+    "pdf": "(Hello) Tj ET endstream endobj trailer << /Launch >>",
+    "marks": "e" + "\u0301" * 2_000,
+    "pictures": "👩‍⚕️🏳️‍🌈 𝔘𝔫𝔦 \U000f0000",
+    "one long word": "x" * 60_000,
+    "many lines": "line\n" * 3_000,
+    "line ends": "a\r\nb\u2028c\u2029d\x0ce",
+}
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+@pytest.mark.parametrize("to", ["docx", "pdf", "html", "csv", "markdown", "ris", "bibtex", "fhir"])
+def test_a_hostile_text_is_text_in_every_format(to: str, trick: str) -> None:
+    bad = TRICKS[trick]
+    place = Locator(section=bad, year=2020, url=f"https://a.example/{bad}", kind=bad)
+    passage = Passage("book:bad#0", f"{bad} Iron is given.", "book", bad, place, licence=bad)
+    answer = Answer(
+        (Statement(bad, (1,)), Statement(f"- {bad}", (1,))), (cite(passage, "Iron is given."),)
+    )
+    solution = Solution(answer, Halt.CONVERGED, bad)
+    data = write_export([ExportedAnswer(Question("q", bad), solution, "r1", "rag")], to)
+    if to == "docx":
+        with zipfile.ZipFile(io.BytesIO(data)) as parts:
+            xml = b"".join(parts.read(name) for name in parts.namelist() if "document" in name)
+        assert b"<!ENTITY" not in xml
+        assert b"instrText" not in xml, "no field"
+    if to == "pdf":
+        pages = pypdf.PdfReader(io.BytesIO(data), strict=True)
+        told = str([page.get("/Annots") for page in pages.pages]) + str(pages.trailer["/Root"])
+        assert "/Launch" not in told
+        assert "/JavaScript" not in told
+        return
+    text = read_back(to, data)
+    if to == "docx":
+        assert "Iron is given." in text
+    if to == "html":
+        page = Tags()
+        page.feed(text)
+        assert {"script", "img", "w:p"}.isdisjoint(page.names)
+    if to == "csv":
+        cells = [cell.strip() for row in csv.reader(io.StringIO(text)) for cell in row]
+        assert not [one for one in cells if one[:1] in "=+@" and one], "no formula"

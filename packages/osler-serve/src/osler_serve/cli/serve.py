@@ -6,7 +6,7 @@ import asyncio
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -269,10 +269,8 @@ def _require_extra(*modules: str) -> None:
 
 
 def _set_up_log(here: CliSession) -> None:
-    """Warnings and errors go to standard error; what was asked is in none of them."""
     import logging
 
-    level: Any = logging.ERROR if here.quiet else logging.WARNING
-    logging.basicConfig(
-        level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    from osler_serve.server_log import set_up_log
+
+    set_up_log(logging.ERROR if here.quiet else logging.WARNING)

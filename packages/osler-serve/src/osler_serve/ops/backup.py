@@ -27,7 +27,7 @@ from typing import Any, BinaryIO
 from osler.audit.entries import log_folder
 from osler.audit.heads import HEAD
 from osler.errors import BadConfig, StorageFailed
-from osler.kb.store.durable import make_folders, sync_path
+from osler.kb.store.durable import make_folders, sync_path, write_private
 from osler.settings import Settings
 from osler_serve.ops import uploads
 
@@ -38,6 +38,8 @@ _PIECE = 1 << 20
 _BESIDE = ("-wal", "-shm", "-journal")
 # Locks; and the index of the embedded engine, which a build makes again of the vectors.
 _LEFT_OUT = {"kb.lock", "edge"}
+# In home while parts of a restored backup get their names: the manifest.
+_BEGUN = ".restoring"
 # Of home: what can be fetched again, and what an earlier `osler restore` put there.
 _NOT_OF_HOME = {"web", "fetched", "settings"}
 
@@ -190,7 +192,8 @@ def check_backup(path: Path) -> BackupReport:
 
 
 def restore_backup(path: Path, settings: Settings) -> BackupReport:
-    """Puts each part where the settings say it lies; nothing is there before all is checked.
+    """Puts each part where the settings say it lies; nothing is there before all is checked. Where
+    it was killed, it goes on when it is run again.
 
     Raises `StorageFailed` for an archive that is not whole, and `BadConfig` where something lies
     in a part's place already.
@@ -207,7 +210,10 @@ def restore_backup(path: Path, settings: Settings) -> BackupReport:
     }
     try:
         with _open_archive(path) as (archive, manifest):
-            _refuse_taken(manifest["files"], folders)
+            begun, mark = settings.home / _BEGUN, json.dumps(manifest)
+            if not (begun.is_file() and begun.read_text() == mark):
+                _refuse_taken(manifest["files"], folders)
+                begun.unlink(missing_ok=True)
             for draft in drafts.values():
                 shutil.rmtree(draft, ignore_errors=True)
                 make_folders(draft.parent)
@@ -215,22 +221,31 @@ def restore_backup(path: Path, settings: Settings) -> BackupReport:
             for place, (size, digest) in manifest["files"].items():
                 part, _, inner = place.partition("/")
                 _write_out(archive, place, size, digest, drafts[part] / inner)
+        write_private(begun, mark.encode())
         for part, draft in drafts.items():
             if part == "home":
                 for entry in draft.iterdir():
-                    entry.rename(folders[part] / entry.name)
+                    _give_name(entry, folders[part] / entry.name)
             else:
-                with suppress(FileNotFoundError):
-                    folders[part].rmdir()
-                draft.rename(folders[part])
+                _give_name(draft, folders[part])
             sync_path(folders[part].parent if part != "home" else folders[part])
     except OSError as error:
-        fix = "make room, remove what was restored, and run it again"
+        fix = "make room and run it again"
         raise StorageFailed(f"restoring failed: {error.strerror or error}", fix=fix) from error
     finally:
         for draft in drafts.values():
             shutil.rmtree(draft, ignore_errors=True)
+    with suppress(OSError):
+        begun.unlink()
     return report
+
+
+def _give_name(draft: Path, place: Path) -> None:
+    """What has its name already got it before a kill."""
+    if place.is_dir() and not any(place.iterdir()):
+        place.rmdir()
+    if not place.exists():
+        draft.rename(place)
 
 
 def _refuse_taken(places: Iterable[str], folders: dict[str, Path]) -> None:

@@ -25,6 +25,7 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
 from osler.settings import Settings
 from osler_serve.ops.uploads import delete_upload, reread_upload, store_upload
+from osler_serve.server_log import set_up_log
 
 _LOG = logging.getLogger("osler_serve")
 _NICE = 5
@@ -38,6 +39,7 @@ def work() -> None:
     os.dup2(2, 1)  # whatever a library prints is no reply
     with suppress(AttributeError, OSError):
         os.nice(_NICE)
+    set_up_log()
     settings = Settings.model_validate(json.loads(sys.stdin.readline()))
     verbs = _list_verbs(settings)
     for line in sys.stdin:

@@ -240,7 +240,7 @@ def verify_log(folder: Path, public_key: str, copies: Iterable[Checkpoint] = ())
     off an entry unseen. Raises `StorageFailed`.
     """
     lines, head = read_lines(folder), read_head(folder)
-    problems = _slot_problems(folder)
+    problems = _slot_problems(folder, public_key)
     if lines and not _read_data(folder).endswith(b"\n"):
         problems.append("the last entry is cut short")
     if head is None:
@@ -263,11 +263,12 @@ def verify_log(folder: Path, public_key: str, copies: Iterable[Checkpoint] = ())
     return Verification(len(lines), public_key, checked, tuple(dict.fromkeys(problems)))
 
 
-def _slot_problems(folder: Path) -> list[str]:
-    """Both slots are whole, and of neighbouring sizes, but after a power cut."""
+def _slot_problems(folder: Path, public_key: str) -> list[str]:
+    """Both slots are whole and signed, and of neighbouring sizes, but after a power cut."""
     if (head := read_head(folder)) is None or head.size < 2:
         return []
-    sizes = {one.size for one in read_slots((folder / HEAD).read_bytes())}
+    slots = read_slots((folder / HEAD).read_bytes())
+    sizes = {one.size for one in slots if is_signed_by(one, public_key)}
     damaged = "one of the two signed heads is damaged or missing: by a power cut, or by somebody"
     return [] if sizes == {head.size - 1, head.size} else [damaged]
 

@@ -271,6 +271,10 @@ def find_run(word: str, folder: Path, opens: Opens = lambda _: True) -> Path:
 
 def read_report(path: Path) -> RunPage:
     """A recorded run as a page shows it. Raises `BadRun` for what is no log of a run."""
+    from osler.runs.files import RECORD, read_whole_run
+
+    if (path.parent / RECORD).is_file():
+        read_whole_run(path.parent)
     events = tuple(read_events(path))
     starts = [event for event in events[:2] if not isinstance(event, DangerNoticed)][:1]
     if not starts or not isinstance(starts[0], Started):

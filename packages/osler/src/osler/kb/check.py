@@ -322,3 +322,5 @@ def _find_bad_build(db: sqlite3.Connection) -> Iterator[str]:
         return
     if (now := index.snapshot_of(db)) != (then := read_meta(db, "snapshot")):
         yield f"its passages changed since it was built: snapshot {now} instead of {then}"
+    elif (beside := read_meta(db, "beside")) and index.sum_beside(db) != beside:
+        yield "titles, marks or vectors of its passages changed since it was built"

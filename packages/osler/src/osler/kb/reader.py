@@ -52,6 +52,8 @@ class Attached(Protocol):
 
 
 A = TypeVar("A", bound=Attached)
+_CHECKED = 20_000
+"""Passages whose texts are read in about a tenth of a second."""
 
 
 class Derived(Protocol):
@@ -189,6 +191,13 @@ class KnowledgeBaseReader:
             waiting = index.count_unindexed(db, encoder)
         self._engines.require_backend()
         return waiting
+
+    def require_texts(self) -> None:
+        """Raises `KnowledgeBaseError` where the texts are not those that were built. Of a base of
+        more than 20,000 passages nothing is looked at."""
+        with self.readers.borrow() as db, access.read_transaction(db):
+            if index.count_passages(db) <= _CHECKED:
+                index.require_texts(db)
 
     def has_vectors(self, encoder: str) -> bool:
         """Whether any passage has its vector of this encoder, or none needs one."""

@@ -4,11 +4,12 @@ which of its evidence has changed since.
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -57,6 +58,8 @@ class RunRecord:
     """What the reader was told first."""
     unindexed: int = 0
     """Passages that had no vector yet."""
+    hashes: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of its other files, by name; none in runs of before."""
 
 
 def read_record(folder: Path) -> RunRecord:
@@ -68,6 +71,19 @@ def read_record(folder: Path) -> RunRecord:
         raise BadRun(f"{folder} holds no run", fix="`osler trace` lists them") from error
     except ValidationError as error:
         raise BadRun(f"{path} is damaged: {error.errors()[0]['msg']}") from error
+
+
+def read_whole_run(folder: Path) -> RunRecord:
+    """As `read_record`; raises `BadRun` also where another file of it is not as it was written."""
+    record = read_record(folder)
+    for name, wanted in record.hashes.items():
+        if (folder / name).is_file() and _hash(folder / name) != wanted:
+            raise BadRun(f"{folder / name} is damaged: it is not as it was written")
+    return record
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def run_folders(folder: Path) -> list[Path]:
@@ -89,10 +105,11 @@ def write_run(folder: Path, record: RunRecord, events: Sequence[Event], tape: Ta
     try:
         make_folders(folder.parent)
         draft.mkdir(mode=0o700)
-        text = _record_adapter().dump_json(record, indent=2).decode()
-        (draft / RECORD).write_text(text + "\n", encoding="utf-8")
         _write_lines(draft / EVENTS, map(to_line, events))
         _write_lines(draft / TAPE, tape.to_lines())
+        record = replace(record, hashes={name: _hash(draft / name) for name in (EVENTS, TAPE)})
+        text = _record_adapter().dump_json(record, indent=2).decode()
+        (draft / RECORD).write_text(text + "\n", encoding="utf-8")
         move_folder(draft, folder)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)

@@ -72,5 +72,6 @@ def _html_element(block: Block) -> str:
 
 
 def is_web_address(url: str) -> bool:
-    """Whether it may become a link: no script, no file, no white space."""
-    return urlsplit(url).scheme in ("http", "https") and not re.search(r"[\s<>\"]", url)
+    """Whether it may become a link: no script, no file, no white space, no control character."""
+    is_plain = url.isprintable() and not re.search(r"[\s<>\"]", url)
+    return is_plain and urlsplit(url).scheme in ("http", "https")

@@ -14,15 +14,15 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from osler.errors import KnowledgeBaseBusy, KnowledgeBaseUnbuilt
+from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError, KnowledgeBaseUnbuilt
 from osler.kb.encoders.base import name_spaces, read_spaces
 from osler.kb.index import leases
 from osler.kb.search.backends import other_encoder_error
-from osler.kb.store.access import LockMode, busy_error, open_for_writing, write_transaction
+from osler.kb.store.access import FILE, LockMode, busy_error, open_for_writing, write_transaction
 from osler.kb.store.passages import (
     Progress,
     add_correction,
@@ -282,6 +282,7 @@ def _finish_build(db: sqlite3.Connection, number: str) -> None:
         set_meta(
             db,
             contents=f"{contents:x}",
+            beside=sum_beside(db),
             snapshot=_name_contents(db, contents),
             corrections="",
             builds=number,
@@ -307,6 +308,7 @@ def declare_corrected(db: sqlite3.Connection, made: Correction) -> None:
     set_meta(
         db,
         contents=f"{contents:x}",
+        beside="",  # to be summed by the next build: it would be read as a whole
         snapshot=_name_contents(db, contents),
         built="yes" if is_whole and is_room else "",
     )
@@ -324,6 +326,26 @@ def _sum_contents(db: sqlite3.Connection) -> int:
     """The sum of all passages' hashes, which one passage is taken from and added to."""
     rows = db.execute("SELECT id, text FROM passage")
     return sum(_hash_passage(id, text) for id, text in rows) % _CONTENTS
+
+
+def sum_beside(db: sqlite3.Connection) -> str:
+    """The sum of the hashes of all that stands beside the texts: columns and vectors."""
+    total = 0
+    rows = db.execute(
+        "SELECT passage.*, value FROM passage LEFT JOIN vector ON vector.passage = number"
+    )
+    for *columns, vector in rows:
+        hashed = blake2b(repr(columns).encode(errors="surrogatepass"), digest_size=16)
+        hashed.update(vector or b"")
+        total += int.from_bytes(hashed.digest())
+    return f"{total % _CONTENTS:x}"
+
+
+def require_texts(db: sqlite3.Connection) -> None:
+    """Raises `KnowledgeBaseError` where the texts are not those that were built."""
+    if is_built(db) and read_meta(db, "contents") and snapshot_of(db) != read_meta(db, "snapshot"):
+        fix = "put back a whole copy (`osler kb snapshot NAME --restore`), or add the files anew"
+        raise KnowledgeBaseError(f"{FILE} is damaged: its texts are not as built", fix=fix)
 
 
 def _hash_passage(id: str, text: str) -> int:
