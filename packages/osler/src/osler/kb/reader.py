@@ -193,8 +193,7 @@ class KnowledgeBaseReader:
         return waiting
 
     def require_texts(self) -> None:
-        """Raises `KnowledgeBaseError` where the texts are not those that were built. Of a base of
-        more than 20,000 passages nothing is looked at."""
+        """Raises `KnowledgeBaseError` where texts of up to 20,000 passages are not as built."""
         with self.readers.borrow() as db, access.read_transaction(db):
             if index.count_passages(db) <= _CHECKED:
                 index.require_texts(db)
