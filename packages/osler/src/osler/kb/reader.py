@@ -52,8 +52,6 @@ class Attached(Protocol):
 
 
 A = TypeVar("A", bound=Attached)
-_CHECKED = 20_000
-"""Passages whose texts are read in about a tenth of a second."""
 
 
 class Derived(Protocol):
@@ -193,9 +191,10 @@ class KnowledgeBaseReader:
         return waiting
 
     def require_texts(self) -> None:
-        """Raises `KnowledgeBaseError` where texts of up to 20,000 passages are not as built."""
+        """Raises `KnowledgeBaseError` where texts are not as built, which is looked at for up to
+        20,000 passages: these are read in about a tenth of a second."""
         with self.readers.borrow() as db, access.read_transaction(db):
-            if index.count_passages(db) <= _CHECKED:
+            if index.count_passages(db) <= 20_000:
                 index.require_texts(db)
 
     def has_vectors(self, encoder: str) -> bool:
@@ -390,17 +389,13 @@ def _nearest_ids(db: sqlite3.Connection, id: str) -> str:
         return f"there is no source {source!r}, but {', '.join(name for (name,) in sources)}"
     document, _, _ = id.partition("#")
     # "$" is the character after "#": between the two lie the passages of this document.
-    range_of = db.execute(
-        "SELECT id FROM passage WHERE id >= ? AND id < ? ORDER BY n",
-        (f"{document}#", f"{document}$"),
-    ).fetchall()
-    if range_of:
+    wanted = "SELECT id FROM passage WHERE id >= ? AND id < ? ORDER BY n"
+    if range_of := db.execute(wanted, (f"{document}#", f"{document}$")).fetchall():
         return f"the document has {len(range_of)}, {range_of[0][0]} to {range_of[-1][0]}"
     beside = db.execute(
         "SELECT * FROM (SELECT id FROM passage WHERE id < ? ORDER BY id DESC LIMIT 1)"
         " UNION ALL SELECT * FROM (SELECT id FROM passage WHERE id > ? ORDER BY id LIMIT 1)",
         (id, id),
     ).fetchall()
-    if not beside:
-        return "the knowledge base is empty"
-    return f"the nearest are {' and '.join(row[0] for row in beside)}"
+    named = " and ".join(id for (id,) in beside)
+    return f"the nearest are {named}" if beside else "the knowledge base is empty"
