@@ -384,11 +384,10 @@ def order_scored(scored: Iterable[Scored], within: PassageFilter) -> list[Scored
 def _nearest_ids(db: sqlite3.Connection, id: str) -> str:
     """What is there instead: the range of the same document, or the ids beside it."""
     sources = db.execute("SELECT DISTINCT source FROM document ORDER BY source").fetchall()
-    source, _, _ = id.partition(":")
-    if sources and (source,) not in sources:
+    if sources and ((source := id.partition(":")[0]),) not in sources:
         return f"there is no source {source!r}, but {', '.join(name for (name,) in sources)}"
     document, _, _ = id.partition("#")
-    # "$" is the character after "#": between the two lie the passages of this document.
+    # "$" comes after "#": between the two lie the passages of this document.
     wanted = "SELECT id FROM passage WHERE id >= ? AND id < ? ORDER BY n"
     if range_of := db.execute(wanted, (f"{document}#", f"{document}$")).fetchall():
         return f"the document has {len(range_of)}, {range_of[0][0]} to {range_of[-1][0]}"
