@@ -3,7 +3,7 @@
 set -euo pipefail
 # The extras that the tests have beside the core; the heavy ones are in requirements-extra.txt.
 light=()
-for extra in pdf parquet references xlsx fast edge qdrant graph math plot export serve; do light+=(--extra $extra); done
+for extra in pdf parquet references xlsx zim fast edge qdrant graph math plot export serve; do light+=(--extra $extra); done
 core=(packages/osler/pyproject.toml --group pyproject.toml:build)
 near=(--constraint requirements-dev.lock)
 

@@ -177,6 +177,28 @@ def _shared_words(one: Document, other: Document) -> float:
     return (left & right).total() / min(left.total(), right.total())
 
 
+@pytest.mark.parametrize("place", ["withns", "nons"])
+def test_a_zim_archive_of_wikibooks_in_either_layout(place: str) -> None:
+    pytest.importorskip("backports.zstd", reason="the extra zim is not installed")
+    taken = take(f"B_corpora/zim/{place}-wikibooks_be_all_nopic_2017-02.zim")
+
+    assert len(taken.documents) == 66
+    assert taken.reasons.keys() == {"redirect", "not an article"}
+    alphabet = taken["kiwix.wikibooks_be_all-Эспэранта_Альфабэт.html"]
+    assert (alphabet.title, alphabet.year) == ("Эспэранта/Альфабэт", 2017)
+    assert "выкарыстоўвае лацінскі альфабэт" in alphabet.sections[0].text
+
+
+def test_zim_archives_that_are_broken_in_one_place_give_their_page_or_say_why() -> None:
+    taken = take("B_corpora/zim/invalid")
+
+    # The page cannot be reached without types (2), paths, clusters (2) or a header.
+    assert taken.files["zim"] == 16
+    assert len(taken.documents) == 10
+    assert taken.reasons["truncated or damaged"] == 3
+    assert taken.reasons["unreadable page"] >= 3
+
+
 def test_textbooks_in_markdown_and_cnxml() -> None:
     taken = take("B_corpora/textbooks")
     books = Counter(document.title for document in taken.documents if document.kind == "textbook")

@@ -250,6 +250,7 @@ BROKEN = frozenset(
         "too large for one document",
         *("encrypted", "needs osler[pdf]", "needs osler[parquet]", "needs osler[xlsx]"),
         "needs osler[references]",
+        "needs osler[zim]",
     }
 )
 """Reasons for which a whole file, and not one record of it, is dropped."""

@@ -223,6 +223,8 @@ def found_file(path: Path, name: str, parser: Parser | FolderParser) -> Found:
     """Describes a file on disk, to be read and decompressed some blocks ahead."""
     if isinstance(parser, FolderParser):
         return FoundFolder(SourceFile(path), name, parser)
+    if getattr(parser, "seeks", False):  # it reads here and there
+        return FoundFile(SourceFile(path), name, parser, lambda: open_file(path))
     return FoundFile(
         SourceFile(path), name, parser, lambda: io.BufferedReader(_ReadAheadFile(path), _BLOCK)
     )

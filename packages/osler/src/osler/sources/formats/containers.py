@@ -58,9 +58,18 @@ def is_archive(name: str) -> bool:
     return name.lower().endswith((*_TAR, ".zip"))
 
 
+def largest_unpacked(compressed: int) -> int:
+    """Bytes that so many compressed ones may become."""
+    return max(_ALWAYS_ALLOWED, _HIGHEST_RATIO * compressed)
+
+
 def require_package(module: str, extra: str, name: str) -> None:
     """Raises `Unreadable`, with the command that installs it, where a package is absent."""
-    if find_spec(module) is None:
+    try:
+        is_there = find_spec(module) is not None
+    except ModuleNotFoundError:  # the package above it
+        is_there = False
+    if not is_there:
         raise Unreadable(name, f"needs osler[{extra}]", fix=f'pip install "osler[{extra}]"')
 
 
@@ -101,7 +110,7 @@ def _tar_members(path: Path, label: str) -> Iterator[Member | Drop]:
 
 
 def _zip_members(path: Path, label: str) -> Iterator[Member | Drop]:
-    room = _Room(max(_ALWAYS_ALLOWED, _HIGHEST_RATIO * path.stat().st_size))
+    room = _Room(largest_unpacked(path.stat().st_size))
     with zipfile.ZipFile(path) as archive:
         yield from _read_zip(archive, "", label, room)
 
@@ -182,8 +191,7 @@ def _decompress_stream(file: BinaryIO, name: str, size: int) -> io.BufferedReade
 
 
 def _bound_stream(file: BinaryIO, name: str, compressed: int) -> io.BufferedReader:
-    limit = max(_ALWAYS_ALLOWED, _HIGHEST_RATIO * compressed)
-    return io.BufferedReader(_BoundedStream(file, name, limit), _BUFFER)
+    return io.BufferedReader(_BoundedStream(file, name, largest_unpacked(compressed)), _BUFFER)
 
 
 def _damage_error(name: str) -> Unreadable:

@@ -21,7 +21,7 @@ from osler.sources.formats.reading import (
     year_in,
 )
 from osler.sources.formats.sections import HeadingPath, finish_document
-from osler.sources.records import Document, Drop, Record, Section
+from osler.sources.records import Document, Record, Section
 from osler.text import clean_text, one_line
 
 _LEFT_OUT = names_in(
@@ -59,23 +59,28 @@ class Html:
         )
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        data = read_whole(stream, name)
-        if data.count(b"<") > _MOST_TAGS:  # a tree takes many times the room of its text
-            raise MalformedSource(
-                f"{name} has more than {_MOST_TAGS:,} tags", fix="split it into pages"
-            )
-        page = _parse_page(_decode_page(data, name))
-        if page is None:
-            yield Drop(name, "no text")
-            return
-        document = Document(
-            id=id_of(name),
-            title=_find_title(page) or title_of(name),
-            sections=_read_sections(_find_main(page)),
-            year=_find_year(page),
-            url=_find_url(page),
+        yield finish_document(read_page(read_whole(stream, name), name, id_of(name)), name)
+
+
+def read_page(data: bytes, name: str, identifier: str) -> Document:
+    """The document of a page, without sections where it has no text.
+
+    Raises `MalformedSource` for a page in no known encoding, and for one of a million tags.
+    """
+    if data.count(b"<") > _MOST_TAGS:  # a tree takes many times the room of its text
+        raise MalformedSource(
+            f"{name} has more than {_MOST_TAGS:,} tags", fix="split it into pages"
         )
-        yield finish_document(document, name)
+    page = _parse_page(_decode_page(data, name))
+    if page is None:
+        return Document(identifier, title_of(name), ())
+    return Document(
+        id=identifier,
+        title=_find_title(page) or title_of(name),
+        sections=_read_sections(_find_main(page)),
+        year=_find_year(page),
+        url=_find_url(page),
+    )
 
 
 def fragment_sections(fragment: str) -> tuple[Section, ...]:

@@ -33,6 +33,7 @@ from osler.sources.formats.rows import CsvRows, Parquet
 from osler.sources.formats.rrf import Rrf
 from osler.sources.formats.trials import ClinicalTrialsJson
 from osler.sources.formats.wikis import Kilt, Mediawiki, WikiApi, Wikiextractor
+from osler.sources.formats.zim import Zim
 from osler.sources.formats.zotero import Zotero
 from osler.sources.records import Parser, Record
 from osler.text import load_plugins
@@ -84,6 +85,7 @@ PARSERS: tuple[Parser, ...] = (
     Cnxml(),
     Spl(),
     Mediawiki(),
+    Zim(),
     Pdf(),
     Parquet(),
     Xlsx(),
