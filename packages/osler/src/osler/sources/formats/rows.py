@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from osler.errors import MalformedSource
+from osler.sources.catalogue import TABLE
 from osler.sources.formats.containers import Unreadable, require_package
 from osler.sources.formats.json_lines import text_in
 from osler.sources.formats.reading import (
@@ -117,7 +118,7 @@ def table_row(row: Mapping[str, Any], where: str, identifier: str) -> Record:
         title=filled[key],
         sections=(Section(text, (table,) if table else ()),),
         language=language_of(text),
-        kind="table",
+        kind=TABLE,
     )
 
 
