@@ -18,9 +18,6 @@ from osler.types.marks import is_patients as is_patients
 
 BOOK, GUIDELINE, RESEARCH, WIKI, GRAPH = "book", "guideline", "research", "wiki", "graph"
 WEB, TRIAL = "web", "trial"
-EMR, WEB, TRIAL = "emr", "web", "trial"
-PATIENT, SYNTHETIC = "Patient", "Synthetic patient"
-"""Kinds of the documents of patients, by which the formats mark them."""
 TABLE = "table"
 """Kind of the documents that are rows of a table."""
 HELD = ".held"
