@@ -24,8 +24,6 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple
 
-import numpy as np
-
 from osler.errors import MalformedSource
 from osler.sources.formats.containers import Unreadable, largest_unpacked, require_package
 from osler.sources.formats.html import read_page
@@ -276,14 +274,13 @@ class _Directory:
 
     def pages(self) -> Iterator[tuple[int, int, int]]:
         """Cluster, place in it, and place of the entry: one for each content."""
-        keys, places = np.frombuffer(self._order, "u8"), np.frombuffer(self._places, "u8")
         last = -1
-        for at in np.argsort(keys, kind="stable"):
-            key = int(keys[at])
+        for at in sorted(range(len(self._order)), key=self._order.__getitem__):
+            key = self._order[at]
             if key == last:
                 self.passed["redirect"] += 1
             else:
-                yield key >> 32, key & 0xFFFFFFFF, int(places[at])
+                yield key >> 32, key & 0xFFFFFFFF, self._places[at]
             last = key
 
     def _read_about(self, entries: list[tuple[int, int, int]]) -> Iterator[tuple[str, str]]:
