@@ -28,6 +28,8 @@ from served import (
 )
 from waiting import AwaitableEvent
 
+from osler.kb.base import KnowledgeBase
+from osler_lab.testing.scripted import HashingEncoder
 from osler_serve.keys import new_key
 from osler_serve.ledger import Ledger
 
@@ -277,35 +279,37 @@ def test_a_sentence_without_a_citation_is_marked(window: Window, home: Path) -> 
         expect_text(page.locator(".answer"), "not cited")
 
 
-def test_evidence_that_disagrees_stands_beside_the_answer_and_opens(
+def test_evidence_with_a_later_issue_stands_beside_the_answer_and_opens(
     window: Window, home: Path
 ) -> None:
-    dose = "The maintenance dose of examplol in samplosis is {} mg once a day."
-    # Of two that differ in the amount alone one would be left out (`answer.consistent`).
-    later = "For samplosis examplol's usual maintenance dose, says the ward, is 50 mg once a day."
-    texts = {
-        "book": f"# Old\n\n{dose.format(5)}\n",
-        "wiki": f"# New\n\n{later}\n",
-    }
-    model = FixedModel(reply=f"{dose.format(5)} [1] {later} [2]")
+    old = "The maintenance dose of examplol in samplosis is 5 mg once a day."
+    new = "In samplosis examplol is given once a day, says the ward."
+    model = FixedModel(reply=f"{old} [1] {old} [2]")
 
     def filled_with_both(at: Path) -> None:
-        fill_knowledge_base(at, texts)
+        (at / "issues").mkdir()
+        for issue, said in (("2nd", old), ("3rd", new)):
+            page = f"# Handbook of samplosis, {issue} edition\n\n{said}\n"
+            (at / "issues" / f"{issue}.md").write_text(page, encoding="utf-8")
+        with KnowledgeBase.create(at / "kb") as kb:
+            kb.add([at / "issues"], source="book", licence="CC0-1.0")
+            kb.build(HashingEncoder())
 
     with (
-        serve_osler(home, model=model, fill=filled_with_both) as place,
+        # As the policy is by default the old issue would be left out.
+        serve_osler(home, model=model, fill=filled_with_both, retrieve={"policy": "none"}) as place,
         httpx2.Client(base_url=place.url) as client,
     ):
         run = start_run(client, "What is the dose of examplol in samplosis?")
         read_stream(client, run)
         (told, *_) = client.get(f"/api/v1/runs/{run}").json()["cautions"]
-        assert told["rule"] == "amounts"
+        assert told["rule"] == "superseded"
         with window(place, f"runs/{run}") as page:
             box = page.get_by_role("note", name="Cautions")
             box.wait_for()
             expect_text(box, told["text"])
-            for amount in (5, 50):
-                expect_text(box, f"is {amount} mg once")
+            for said in (old, new):
+                expect_text(box, said)
             box.get_by_role("link").first.click()
             page.locator("main .text", has_text="examplol").first.wait_for()
 

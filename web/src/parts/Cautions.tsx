@@ -3,7 +3,7 @@ import { link } from "../place";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
 
-// Evidence that is out of date or that disagrees: never behind a click.
+// Evidence that is out of date: never behind a click.
 export function Cautions({ found, speak }: { found: Caution[]; speak: Tongue }) {
   if (found.length === 0) return null;
   return (

@@ -4,8 +4,7 @@ A strategy decides what to read and when to stop; a `Composer` turns the evidenc
 into an `Answer`, and carries out the `Decision` of a strategy that has one. `written` attributes
 each sentence of a capable model's draft, or of another model's that words it anew, `extractive`
 quotes from what its `gate` lets through. `option_reading` reads the option that a text chose,
-`options` chooses one, and `cautions` adds what the metadata and wording of the evidence warn of
-(`currency`, `disagreement`).
+`options` chooses one, and `cautions` adds what the metadata of the evidence warns of (`currency`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Cautions about an answer's evidence, by the rules of `currency` and `disagreement`.
+"""Cautions about an answer's evidence, by the rules of `currency`.
 
 Only cited passages are compared with the others found, so that every caution concerns text that
 the reader sees.
@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from osler.answer import UNDECIDED, Decision, WrappedComposer
 from osler.answer.currency import Issue, newer_issue, read_issue, retraction_notice
-from osler.answer.disagreement import Claim, Difference, find_difference, read_claim, shared_content
+from osler.answer.disagreement import read_claim, shared_content
 from osler.retrieve import content_terms
 from osler.retrieve.instructions import has_blanked_order
 from osler.text import split_sentences
@@ -22,7 +21,6 @@ from osler.trace import Cautioned, Run
 from osler.types import (
     Answer,
     Caution,
-    CautionRule,
     Evidence,
     Hit,
     Language,
@@ -30,10 +28,7 @@ from osler.types import (
     Question,
 )
 
-Rules = Literal["all", "currency"]
-MOST = 6
-"""Cautions of one answer; the more serious rules first."""
-WORDS: Mapping[str, Mapping[Language, str]] = {
+_WORDS = {
     "retracted": {
         "en": '{mine} was retracted: "{said}".',
         "zh": "{mine} 已被撤稿：“{said}”。",
@@ -41,18 +36,6 @@ WORDS: Mapping[str, Mapping[Language, str]] = {
     "superseded": {
         "en": "{mine} ({old}) has a later issue among what was found: {theirs} ({new}).",
         "zh": "{mine}（{old}）有更新的版本：{theirs}（{new}）。",
-    },
-    "amounts": {
-        "en": "{mine} says {said}, {theirs} says {denied}, in sentences that share: {shared}."
-        " Whether both mean the same case is yours to judge.",
-        "zh": "{mine} 为 {said}，{theirs} 为 {denied}，两句共有：{shared}。"
-        "是否指同一情况，请自行判断。",
-    },
-    "directions": {
-        "en": '{mine} says "{said}", {theirs} says "{denied}", in sentences that share: {shared}.'
-        " Whether both mean the same case is yours to judge.",
-        "zh": "{mine} 为“{said}”，{theirs} 为“{denied}”，两句共有：{shared}。"
-        "是否指同一情况，请自行判断。",
     },
 }
 _INSTRUCTION = {
@@ -103,12 +86,10 @@ def add_cautions(answer: Answer, found: Iterable[Caution]) -> Answer:
 class CautiousComposer(ReviewingComposer):
     """Adds the cautions about what an answer cites."""
 
-    rules: Rules = "all"
-
     async def read_hits(
         self, question: Question, hits: Sequence[Hit]
     ) -> tuple[Sequence[Hit], Review]:
-        return hits, lambda answer: add_cautions(answer, find_cautions(answer, hits, self.rules))
+        return hits, lambda answer: add_cautions(answer, find_cautions(answer, hits))
 
 
 @dataclass(frozen=True)
@@ -138,100 +119,48 @@ def caution_event(caution: Caution) -> Cautioned:
     )
 
 
-def find_cautions(answer: Answer, hits: Sequence[Hit], rules: Rules = "all") -> tuple[Caution, ...]:
-    """Finds at most `MOST` cautions, one per rule and pair of passages."""
+def find_cautions(answer: Answer, hits: Sequence[Hit]) -> tuple[Caution, ...]:
+    """Finds one caution per rule and pair of passages, in the order of the evidence."""
     found: dict[tuple[str, ...], Caution] = {}
-    for caution in _all_cautions(answer, hits, rules):
+    for caution in _all_cautions(answer, hits):
         ids = sorted({each.passage.id for each in caution.evidence})
         found.setdefault((caution.rule, *ids), caution)
-    order = list(WORDS)
-    ranked = sorted(found.values(), key=lambda caution: order.index(caution.rule))
-    return tuple(ranked[:MOST])
+    return tuple(found.values())
 
 
-@dataclass(frozen=True, slots=True)
-class _Other:
-    """A passage compared with the quotes, its sentences parsed once."""
-
-    hit: Hit
-    claims: tuple[tuple[int, int, Claim], ...]
-    """Start and end in the passage's text, with the claim parsed there."""
-
-
-def _all_cautions(answer: Answer, hits: Sequence[Hit], rules: Rules) -> Iterator[Caution]:
-    others = [
-        _other_hit(hit) for hit in _distinct_hits([*(each.hit for each in answer.evidence), *hits])
-    ]
+def _all_cautions(answer: Answer, hits: Sequence[Hit]) -> Iterator[Caution]:
+    others = _distinct_hits([*(each.hit for each in answer.evidence), *hits])
     for cited, mark in zip(answer.evidence, answer.marks, strict=True):
-        mine = f"{mark} {passage_name(cited.passage)}"
         own = _document_id(cited.passage)
         # Passages of one document cannot disagree about its own currency.
-        apart = [other for other in others if _document_id(other.hit.passage) != own]
-        yield from _out_of_date(cited, mine, apart, answer.language)
-        if rules == "all":
-            yield from _disagreeing_cautions(cited, mine, apart, answer.language)
-
-
-def _other_hit(hit: Hit) -> _Other:
-    text = hit.passage.text
-    return _Other(hit, tuple((a, b, read_claim(text[a:b])) for a, b in split_sentences(text)))
+        apart = [hit for hit in others if _document_id(hit.passage) != own]
+        yield from _out_of_date(
+            cited, f"{mark} {passage_name(cited.passage)}", apart, answer.language
+        )
 
 
 def _out_of_date(
-    cited: Evidence, mine: str, others: Sequence[_Other], language: Language
+    cited: Evidence, mine: str, others: Sequence[Hit], language: Language
 ) -> Iterator[Caution]:
     if said := retraction_notice(cited.passage):
-        text = WORDS["retracted"][language].format(mine=mine, said=said)
+        text = _WORDS["retracted"][language].format(mine=mine, said=said)
         yield Caution("retracted", text, (cited,))
-    found_hits = [other.hit for other in others]
-    claims = {other.hit.passage.id: other for other in others}
-    if later := newer_issue(cited.passage, found_hits):
+    if later := newer_issue(cited.passage, others):
         old, new = read_issue(cited.passage), read_issue(later.passage)
-        text = WORDS["superseded"][language].format(
+        text = _WORDS["superseded"][language].format(
             mine=mine, theirs=passage_name(later.passage), old=old, new=new
         )
-        yield Caution(
-            "superseded", text, (cited, _nearest_sentence(cited, claims[later.passage.id]))
-        )
+        yield Caution("superseded", text, (cited, _nearest_sentence(cited, later)))
 
 
-def _disagreeing_cautions(
-    cited: Evidence, mine: str, others: Sequence[_Other], language: Language
-) -> Iterator[Caution]:
-    """At most one caution per other passage: for the sentence that shares most."""
-    mine_read = read_claim(cited.quote)
-    for other in others:
-        language_there = other.hit.passage.language
-        if language_there != cited.passage.language:
-            continue
-        best: tuple[Difference, Evidence] | None = None
-        for start, end, claim in other.claims:
-            seen = find_difference(mine_read, claim, language_there)
-            if seen is not None and (best is None or seen.share > best[0].share):
-                best = (seen, Evidence(other.hit, start, end, "caution"))
-        if best is not None:
-            yield _disagreement_caution(*best, cited, mine, language)
-
-
-def _disagreement_caution(
-    seen: Difference, against: Evidence, cited: Evidence, mine: str, language: Language
-) -> Caution:
-    rule: CautionRule = "amounts" if seen.rule == "amounts" else "directions"
-    text = WORDS[rule][language].format(
-        mine=mine,
-        theirs=passage_name(against.passage),
-        said=seen.mine,
-        denied=seen.theirs,
-        shared=_list_words(seen.shared, language),
-    )
-    return Caution(rule, text, (cited, against))
-
-
-def _nearest_sentence(cited: Evidence, other: _Other) -> Evidence:
+def _nearest_sentence(cited: Evidence, other: Hit) -> Evidence:
     """The sentence of the other passage that shares most content words with the quote."""
-    mine = read_claim(cited.quote)
-    start, end, _ = max(other.claims, key=lambda claim: shared_content(mine, claim[2])[1])
-    return Evidence(other.hit, start, end, "caution")
+    mine, text = read_claim(cited.quote), other.passage.text
+    start, end = max(
+        split_sentences(text),
+        key=lambda span: shared_content(mine, read_claim(text[span[0] : span[1]]))[1],
+    )
+    return Evidence(other, start, end, "caution")
 
 
 def _distinct_hits(hits: Sequence[Hit]) -> list[Hit]:
@@ -246,10 +175,6 @@ def _document_id(passage: Passage) -> str:
 
 def passage_name(passage: Passage) -> str:
     return passage.title or passage.id
-
-
-def _list_words(words: Sequence[str], language: Language) -> str:
-    return ("、" if language == "zh" else ", ").join(words[:8])
 
 
 SHARED_WORDS = 0.5

@@ -1,9 +1,9 @@
 """Which of the found passages to believe where they contradict each other.
 
 Two passages contradict each other where a sentence of one is one of the other but for a number, a
-negation or a word that points the other way. The looser rules of `disagreement` are for cautions:
-they took "160 mmHg" and "90 mmHg" of two chapters for a contradiction, and left both out (of 194
-right first quotes of dev and seen questions 3 were lost so, 1 with twins alone). Copies of one
+negation or a word that points the other way. The looser rules of `disagreement` are not enough for
+it: they took "160 mmHg" and "90 mmHg" of two chapters for a contradiction, and left both out (of
+194 right first quotes of dev and seen questions 3 were lost so, 1 with twins alone). Copies of one
 text count once, however many documents have it, and what holds against one holds against all of
 them. Of all sets without a contradiction the heaviest is kept (ReliabilityRAG, arXiv 2509.23519,
 §4: a maximum independent set, found exactly for up to `MOST` passages). A passage weighs by the

@@ -118,14 +118,9 @@ class Amount:
 class Difference:
     """A disagreement that one of the rules found between two sentences."""
 
-    rule: str
-    """"amounts" or "directions"."""
     mine: str
     theirs: str
     """The words that differ."""
-    shared: tuple[str, ...]
-    """The words of content that both sentences have."""
-    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +144,7 @@ def find_difference(mine: Claim, theirs: Claim, language: Language) -> Differenc
         return None
     if clinical_contexts(mine.text) != clinical_contexts(theirs.text):
         return None
-    return _by_amount(mine.text, theirs.text, shared, share) or _by_direction(
-        mine.text, theirs.text, shared, share
-    )
+    return _by_amount(mine.text, theirs.text) or _by_direction(mine.text, theirs.text)
 
 
 def shared_content(mine: Claim, theirs: Claim) -> tuple[tuple[str, ...], float]:
@@ -189,7 +182,7 @@ def other_numbers(sentence: str) -> frozenset[str]:
     return frozenset(re.findall(r"\d+(?:\.\d+)?", _AMOUNT.sub(" ", sentence)))
 
 
-def _by_amount(mine: str, theirs: str, shared: tuple[str, ...], share: float) -> Difference | None:
+def _by_amount(mine: str, theirs: str) -> Difference | None:
     ours, others = read_amounts(mine), read_amounts(theirs)
     apart = []
     for kind in dict.fromkeys(amount.kind for amount in ours):
@@ -200,12 +193,10 @@ def _by_amount(mine: str, theirs: str, shared: tuple[str, ...], share: float) ->
     if len(apart) != 1:  # two that differ may hang together: another dose, another effect
         return None
     said, against = apart[0]
-    return Difference("amounts", said.words, against.words, shared, share)
+    return Difference(said.words, against.words)
 
 
-def _by_direction(
-    mine: str, theirs: str, shared: tuple[str, ...], share: float
-) -> Difference | None:
+def _by_direction(mine: str, theirs: str) -> Difference | None:
     # "A lowers X more than B" has no direction of its own.
     if _COMPARES.search(mine) or _COMPARES.search(theirs):
         return None
@@ -214,7 +205,7 @@ def _by_direction(
         against = others.get(axis, {})
         if len(ways) == len(against) == 1 and set(ways) != set(against):
             (said,), (denied,) = ways.values(), against.values()
-            return Difference("directions", said, denied, shared, share)
+            return Difference(said, denied)
     return None
 
 
@@ -261,19 +252,17 @@ def find_twin_difference(mine: Claim, theirs: Claim) -> Difference | None:
     """In what two twins differ; `None` where they are none, or say the same."""
     if not are_twins(mine, theirs):
         return None
-    shared = tuple(word for word in mine.content if word in theirs.content)
-    share = len(shared) / max(1, len(mine.content), len(theirs.content))
     ours, others = (Counter(_PLAIN_NUMBER.findall(one.text)) for one in (mine, theirs))
     ours_alone, denied = list((ours - others).elements()), list((others - ours).elements())
     if ours_alone and denied and max(len(ours_alone), len(denied)) <= _MOST_NUMBERS:
-        return Difference("amounts", ", ".join(ours_alone), ", ".join(denied), shared, share)
+        return Difference(", ".join(ours_alone), ", ".join(denied))
     if ours_alone or denied:
         return None
     one, other = _pointers(mine.text), _pointers(theirs.text)
     if one.keys() == other.keys():
         return None
     words = [" ".join(sorted(side.values())) or "-" for side in (one, other)]
-    return Difference("directions", words[0], words[1], shared, share)
+    return Difference(words[0], words[1])
 
 
 def _pointers(sentence: str) -> dict[tuple[str, int], str]:

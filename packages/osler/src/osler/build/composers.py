@@ -28,9 +28,8 @@ from osler.types import Hit
 
 def build_composer(settings: Settings, parts: Parts) -> Composer:
     """Builds the composer of answers, with the cautions about its evidence."""
-    rules = settings.answer.cautions
     plain = ReferenceCheckingComposer(answer_wording(settings, parts))
-    cautious = plain if rules == "none" else CautiousComposer(plain, rules)
+    cautious = plain if settings.answer.cautions == "none" else CautiousComposer(plain)
     clean = InstructionCautiousComposer(cautious)
     one: Composer = clean
     if settings.answer.consistent:

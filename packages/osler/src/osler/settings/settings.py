@@ -123,9 +123,9 @@ class AnswerSettings(SettingsSection):
     drop leaves them out and says so; auto drops them where a passage that was read holds an
     instruction to a program or has trust 1, if they concern neither the passages nor the
     question."""
-    cautions: Literal["all", "currency", "none"] = "all"
-    """Cautions about the cited evidence, by rules and without a model: currency: retracted, of
-    a newer edition; all: also amounts and directions that differ."""
+    cautions: Literal["all", "none"] = "all"
+    """Cautions about the cited evidence that was retracted or has a newer edition, by rules and
+    without a model."""
 
 
 class CalibrationSettings(SettingsSection):

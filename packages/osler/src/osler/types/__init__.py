@@ -189,19 +189,20 @@ class Authorship(StrEnum):
 CautionRule = Literal[
     "retracted",
     "superseded",
-    "newer-guideline",  # of runs that were recorded before this rule went
-    "amounts",
-    "directions",
     "shared",
     "instruction",
     "contradicted",
     "reference",
+    # Of runs that were recorded before these rules went:
+    "newer-guideline",
+    "amounts",
+    "directions",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Caution:
-    """A caution about the evidence itself: it is out of date, or it disagrees.
+    """A caution about the evidence itself, as that it is out of date.
 
     Found by a rule of `docs/guide/cautions.md`; it claims no more than the rule detects.
     """
