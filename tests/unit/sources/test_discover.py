@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadConfig, MalformedSource
-from osler.sources.discover import FoundFile, FoundFolder, discover, hash_tree, read_records
+from osler.sources.discover import FoundFile, FoundFolder, discover, hash_tree
 from osler.sources.formats import containers
 from osler.sources.formats.registry import FOLDER_PARSERS, PARSERS, by_name, sniff_file
+from osler.sources.reading import read_records
 from osler.sources.records import Document, Drop, Record, SourceFile
 
 NOTE = b"# Gout\n\nA joint disease.\n"
-MEDLINE = b"PMID- 1\nTI  - Title.\nAB  - Text.\n\nPMID- 2\nAB  - Text.\n"
+MEDLINE = b"PMID- 1\nTI  - Title.\nAB  - Text.\n\nPMID- 2\nDP  - 2001\n"
 
 
 def records(*paths: Path, fmt: str | None = None) -> list[Record]:

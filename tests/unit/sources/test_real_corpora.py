@@ -19,7 +19,8 @@ from xml.etree import ElementTree
 import pytest
 
 from osler.kb.ingest.chunk import document_passages
-from osler.sources.discover import discover, read_records
+from osler.sources.discover import discover
+from osler.sources.reading import read_records
 from osler.sources.records import Document, Drop
 
 TESTS, DOUBLE = "test questions or judgements, not evidence", "double in the file"

@@ -81,9 +81,9 @@ def test_a_flashrag_passage_has_its_title_on_the_first_line() -> None:
 
 @pytest.mark.parametrize(
     ("record", "reason"),
-    [({"content": "T."}, "no id"), ({"id": "a", "content": " \n"}, "no text")],
+    [({"content": " "}, "no text"), ({"id": "a", "content": " \n"}, "no text")],
 )
-def test_a_snippet_without_id_or_text_is_a_drop(record: dict[str, Any], reason: str) -> None:
+def test_a_snippet_without_text_is_a_drop(record: dict[str, Any], reason: str) -> None:
     assert parse(MedragJsonl(), record) == [Drop("f.jsonl:1", reason)]
 
 
@@ -132,12 +132,20 @@ def test_a_guideline_is_cut_at_its_markdown_headings_without_repeating_its_title
     )
 
 
+def test_a_record_without_id_is_called_by_its_place() -> None:
+    (snippet,) = parse(MedragJsonl(), {"content": "T."})
+    (guideline,) = parse(GuidelineJsonl(), {"title": "T", "clean_text": "x"})
+
+    assert isinstance(snippet, Document)
+    assert isinstance(guideline, Document)
+    assert (snippet.id, guideline.id) == ("f-1", "f-1")
+
+
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
         ({"id": "a", "title": "T", "clean_text": ""}, "no text"),
-        ({"id": "a", "clean_text": "no heading"}, "no title"),
-        ({"title": "T", "clean_text": "x"}, "no id"),
+        ({"title": "T"}, "no text"),
     ],
 )
 def test_a_guideline_that_lacks_something_is_a_drop(record: dict[str, Any], reason: str) -> None:

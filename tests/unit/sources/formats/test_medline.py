@@ -65,10 +65,8 @@ def test_windows_line_ends_make_no_difference() -> None:
     assert parse(ONE.replace(b"\n", b"\r\n")) == parse(ONE)
 
 
-def test_records_without_a_title_or_a_number_are_drops_with_their_line() -> None:
-    records = parse(
-        ONE + b"\nPMID- 1\nTI  - Only a title.\n\nPMID- 2\nAB  - Only text.\n\nPMID- x\n"
-    )
+def test_records_without_words_or_a_number_are_drops_with_their_line() -> None:
+    records = parse(ONE + b"\nPMID- 1\nTI  - Only a title.\n\nPMID- 2\nDP  - 2001\n\nPMID- x\n")
 
     title_only, *drops = records[1:]
     assert isinstance(title_only, Document)

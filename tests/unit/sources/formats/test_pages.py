@@ -142,6 +142,29 @@ def test_a_page_without_text_is_a_drop(page: str) -> None:
     assert list(Html().parse(BytesIO(page.encode()), "a.html")) == [Drop("a.html", "no text")]
 
 
+FAQ = """<html><head><title>Flu</title><script type="application/ld+json">{"@context":
+"https://schema.org", "@type": "FAQPage", "mainEntity": [{"@type": "Question", "name":
+"Who should be vaccinated?", "acceptedAnswer": {"@type": "Answer", "text": "<p>All above 65.</p>"}},
+{"@type": "Question", "name": "Is it catching?", "acceptedAnswer": {"@type": "Answer",
+"text": "Yes, by droplets."}}]}</script></head><body><h1>Flu</h1><p>An infection.</p>
+<details><summary>Is it catching?</summary><p>Yes, by droplets.</p></details><p>Rest helps.</p>
+<dl><dt>How long does it last?</dt><dd>A week.</dd><dt>Fever</dt><dd>Above 38 °C.</dd></dl>
+<p>See a doctor.</p></body></html>"""
+
+
+def test_questions_of_a_page_are_headings_of_their_answers() -> None:
+    document = one(Html(), FAQ, "flu.html")
+
+    assert [(section.path, section.text) for section in document.sections] == [
+        ((), "An infection."),
+        (("Is it catching?",), "Yes, by droplets."),
+        ((), "Rest helps."),
+        (("How long does it last?",), "A week.\n\nFever\n\nAbove 38 °C."),
+        ((), "See a doctor."),
+        (("Who should be vaccinated?",), "All above 65."),
+    ]
+
+
 def test_plain_text_in_utf8_and_in_gb18030_reads_the_same() -> None:
     text = "高血压是常见病。\r\n\r\n应当定期测量血压。"
 
@@ -213,7 +236,21 @@ def test_lists_tables_and_markup_are_not_plain_text(head: str, is_prose: bool) -
     assert not Plain().matches("a.csv", head.encode())
 
 
-def test_a_document_too_large_to_hold_is_malformed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_text_is_cut_between_paragraphs_and_no_word_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reading, "LARGEST", 100)
+    lines = [f"Paragraph {n} says that rest helps in {n} of 100." for n in range(40)]
+
+    parts = list(Plain().parse(BytesIO("\n\n".join(lines).encode()), "a.txt"))
+
+    found = [part for part in parts if isinstance(part, Document)]
+    assert len(found) == len(parts) == 20
+    assert [part.id for part in found[:3]] == ["a", "a-2", "a-3"]
+    assert "\n\n".join(one.text for part in found for one in part.sections) == "\n\n".join(lines)
+
+
+def test_a_line_too_large_to_hold_is_malformed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "LARGEST", 10)
 
     with pytest.raises(MalformedSource, match="larger"):

@@ -60,8 +60,8 @@ def test_a_full_record_keeps_title_sections_year_kind_and_address() -> None:
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        (article(title=""), "no title"),
-        (article(title="[Not Available]."), "no title"),
+        (article(title="", abstract=""), "no title"),
+        (article(title="[Not Available].", abstract=""), "no title"),
         (article(pmid="x"), "no PMID"),
         ("<PubmedArticle/>", "no citation"),
         ("<DeleteCitation><PMID>seven</PMID></DeleteCitation>", "no PMID"),
@@ -119,7 +119,7 @@ def test_a_retracted_article_stays_and_says_so(kind: str, link: str, is_retracte
 
 
 def test_a_drop_names_the_file_and_the_pmid() -> None:
-    assert parse(article("99", title="")) == [Drop("p.xml: PMID 99", "no title")]
+    assert parse(article("99", title="", abstract="")) == [Drop("p.xml: PMID 99", "no title")]
 
 
 def test_without_an_abstract_the_title_is_the_text() -> None:

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from osler.errors import MalformedSource
-from osler.sources.discover import discover, read_records
+from osler.sources.discover import discover
 from osler.sources.formats.containers import Unreadable, require_package
 from osler.sources.formats.json_records import JsonRecords
 from osler.sources.formats.registry import sniff_file
 from osler.sources.formats.rows import CsvRows, record_of
+from osler.sources.reading import read_records
 from osler.sources.records import Document, Drop, Record, Section
 
 DIALOGUES = (

@@ -97,7 +97,6 @@ def test_an_article_of_a_dump_keeps_its_headings_but_not_its_references() -> Non
         (page("#重定向 [[X]]"), "redirect"),
         (page(ns="1"), "not an article"),
         (page("{{only|a template}}"), "no text"),
-        (page(title=""), "no title"),
     ],
 )
 def test_what_is_no_article_is_a_drop(record: str, reason: str) -> None:
@@ -128,7 +127,6 @@ def test_a_kilt_page_has_its_sections_from_marks() -> None:
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        ({"text": ["a"], "wikipedia_title": ""}, "no title"),
         ({"wikipedia_title": "a", "text": "b"}, "no text"),
         ({"wikipedia_title": "a", "text": ["a"]}, "no text"),
     ],

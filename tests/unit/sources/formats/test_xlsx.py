@@ -62,6 +62,28 @@ def test_a_row_says_what_each_of_its_cells_is() -> None:
     ]
 
 
+def test_the_rows_of_a_table_are_documents_as_those_of_csv() -> None:
+    rows: Rows = [
+        ["drug", "max_daily", "notes", None],
+        ["Ibuprofen", "1.2 g", "avoid"],
+        ["Ramipril"],
+    ]
+
+    document, drop = parse(book(Formulary=rows))
+
+    assert isinstance(document, Document)
+    assert (document.title, document.kind) == ("Ibuprofen", "table")
+    assert document.sections[0].text == "drug: Ibuprofen; max daily: 1.2 g; notes: avoid"
+    assert drop == Drop("who/anc.xlsx: sheet Formulary:3", "no text")
+
+
+def test_examinations_in_a_workbook_are_no_evidence() -> None:
+    (drop,) = parse(book(Exam=[["question", "answer", "opa"], ["Which?", "a", "b"]]))
+
+    assert isinstance(drop, Drop)
+    assert drop.reason == "test questions or judgements, not evidence"
+
+
 def test_hidden_and_empty_sheets_are_drops() -> None:
     assert parse(book(Hidden=TABLE, Empty=[])) == [
         Drop("who/anc.xlsx: sheet Hidden", "hidden sheet"),

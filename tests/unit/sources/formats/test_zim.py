@@ -17,9 +17,10 @@ import osler
 from osler.errors import MalformedSource
 from osler.kb.base import KnowledgeBase
 from osler.kb.ingest.reader_process import ReadLimits, read_batches
-from osler.sources.discover import discover, read_records
+from osler.sources.discover import discover
 from osler.sources.formats import containers, zim
 from osler.sources.formats.zim import Zim
+from osler.sources.reading import read_records
 from osler.sources.records import Document, Drop, Record
 
 HAS_ZSTD = find_spec("backports") is not None and find_spec("backports.zstd") is not None

@@ -10,13 +10,21 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from osler.errors import MalformedSource, MissingPath
 from osler.llm.core.cache import hash_file
-from osler.sources.formats.containers import Member, Unreadable, is_archive, open_file, open_members
-from osler.sources.formats.reading import TooLarge
+from osler.sources.formats.containers import (
+    Member,
+    Unreadable,
+    as_utf8,
+    is_archive,
+    open_file,
+    open_members,
+)
+from osler.sources.formats.reading import utf8_head
 from osler.sources.formats.registry import (
     PARSERS,
     CompanionParser,
@@ -210,36 +218,6 @@ def open_listing(
             yield Drop(name, "file is gone")
 
 
-def read_records(entry: Found) -> Iterator[Record]:
-    """The records; a file that breaks off, or cannot be read at all, ends in a drop.
-
-    A document with the title and text of an earlier one of the file is a drop, too
-    (Omni-RAG §3.1), unless it is a patient: two may well have the same history.
-    """
-    is_empty = True
-    try:
-        for record in without_doubles(_parse_records(entry), entry.name):
-            is_empty = False
-            yield record
-    except Unreadable as error:
-        yield Drop(entry.name, error.reason)
-    except TooLarge as error:
-        yield Drop(f"{entry.name}: {error.message}", "too large for one document")
-    except MemoryError:
-        yield Drop(
-            f"{entry.name}: it takes more memory than there is", "too large for one document"
-        )
-    except MalformedSource as error:
-        yield Drop(f"{entry.name}: {error.message}", "malformed file")
-    except Exception as error:
-        # Readers of others raise what they like (zlib.error, XMLSyntaxError, IndexError): a file
-        # that one of them breaks on must not stop the thousand after it.
-        yield Drop(f"{entry.name}: {type(error).__name__}: {error}", "malformed file")
-    else:
-        if is_empty:
-            yield Drop(entry.name, "no record")
-
-
 def hash_tree(path: Path) -> str:
     """SHA-256 of all bytes that `discover([path])` would look at, in hexadecimal.
 
@@ -254,14 +232,6 @@ def hash_tree(path: Path) -> str:
             name = os.path.relpath(entry, path)
             total.update(os.fsencode(name) + b"\0" + hash_file(Path(entry)).encode())
     return total.hexdigest()
-
-
-def _parse_records(entry: Found) -> Iterator[Record]:
-    if isinstance(entry, FoundFolder):
-        yield from entry.parser.parse_folder(entry.file.path)
-    else:
-        with entry.open() as stream:
-            yield from entry.parser.parse(stream, entry.name)
 
 
 def _resolve_unit(path: Path) -> Path:
@@ -356,14 +326,19 @@ def _open_archived(
 
 
 def _match_parser(
-    file: SourceFile, name: str, head: bytes, companions: Companions, opener: Callable[[], BinaryIO]
+    file: SourceFile,
+    name: str,
+    head: bytes,
+    companions: Companions,
+    opener: Callable[[], BufferedReader],
 ) -> FoundFile | Drop:
     if not head:
         return Drop(name, "empty file")
-    parser = companions.parser_of(name, head)
+    parser = companions.parser_of(name, utf8_head(head))
     if parser is None:
         return Drop(name, "unknown format")
-    return FoundFile(file, name, parser, opener, companions.beside.get(parser.name, ""))
+    beside = companions.beside.get(parser.name, "")
+    return FoundFile(file, name, parser, lambda: as_utf8(opener()), beside)
 
 
 _PATIENTS = frozenset({"Patient", "Synthetic patient"})

@@ -30,6 +30,7 @@ from osler.kb.store.passages import (
     source_token,
 )
 from osler.kb.store.works import insert_work
+from osler.sources.formats.reading import id_of
 from osler.sources.patients.identifiers.removal import remove_identifiers
 from osler.sources.patients.patient import is_deidentified
 from osler.sources.records import Deleted, Drop
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 _FLUSH = 512
 _BY_ID = (
-    "SELECT number, file, version, digest, path, member FROM document"
+    "SELECT number, file, version, digest, mark, path, member FROM document"
     " JOIN file ON file.id = document.file WHERE document.source = ? AND document.id = ?"
 )
 _BY_MARK = "SELECT number, id, file FROM document WHERE mark = ? AND source = ?"
@@ -53,6 +54,7 @@ class _StoredDocument(NamedTuple):
     file: int
     version: int
     digest: bytes
+    mark: bytes
     path: str
     member: str
 
@@ -77,7 +79,7 @@ class DocumentUpsert:
         self._db = db
         self._source = entry.source
         self._token = source_token(entry.source)
-        self._name = name
+        self._name, self._place = name, id_of(name)
         self._order = _issue_order(entry.path, entry.member)
         self._removed = set() if by_hand else file_table.removed_by_hand(db, entry)
         self._withdrawn = file_table.withdrawn_by(db, entry)
@@ -130,8 +132,10 @@ class DocumentUpsert:
     def _take_document(self, new: PreparedDocument, record: int) -> int | Drop:
         if new.document.id in self._removed:
             return self._drop_document(new, prepare.REMOVED, "", record)
-        row = self._db.execute(_BY_ID, (self._source, new.document.id)).fetchone()
-        stored = None if row is None else _StoredDocument(*row)
+        stored = self._find_stored(new)
+        while stored is not None and self._is_namesake(stored, new):
+            new = prepare.rename_document(new)
+            stored = self._find_stored(new)
         if stored is not None and not self._is_superseded(stored, new):
             reason = prepare.OLDER if new.document.version else prepare.DUPLICATE
             return self._drop_document(new, reason, new.document.id, record)
@@ -153,6 +157,16 @@ class DocumentUpsert:
             return True
         theirs = (stored.version, _issue_order(stored.path, stored.member))
         return new.document.version > 0 and (new.document.version, self._order) >= theirs
+
+    def _find_stored(self, new: PreparedDocument) -> _StoredDocument | None:
+        row = self._db.execute(_BY_ID, (self._source, new.document.id)).fetchone()
+        return None if row is None else _StoredDocument(*row)
+
+    def _is_namesake(self, stored: _StoredDocument, new: PreparedDocument) -> bool:
+        """Returns whether the two have other words, and one id because "a.txt" lies beside "a.md":
+        it is made of the file's place."""
+        is_other = stored.file != self._file and stored.mark != new.mark
+        return is_other and not new.document.version and new.document.id.startswith(self._place)
 
     def _is_withdrawn(self, id: str) -> bool:
         rows = self._db.execute(

@@ -222,6 +222,18 @@ def _make_prepared(
     )
 
 
+def rename_document(prepared: PreparedDocument) -> PreparedDocument:
+    """The document under the next id: "af", "af.2", "af.3"."""
+    stem, _, last = prepared.document.id.rpartition(".")
+    id = f"{stem}.{int(last) + 1}" if stem and last.isdigit() else f"{prepared.document.id}.2"
+    rows = tuple(
+        row._replace(passage=replace(row.passage, id=f"{row.passage.source}:{id}#{n}"))
+        for n, row in enumerate(prepared.rows)
+    )
+    document = replace(prepared.document, id=id)
+    return prepared._replace(document=document, digest=_digest_rows(rows), rows=rows)
+
+
 def _digest_rows(rows: Iterable[PassageRow]) -> bytes:
     """Hashes all columns but the words, which follow from the others."""
     whole = "\x1e".join("\x1f".join(map(str, (*columns_of(row.passage), row.size))) for row in rows)
@@ -250,7 +262,7 @@ BROKEN = frozenset(
         "too large for one document",
         *("encrypted", "needs osler[pdf]", "needs osler[parquet]", "needs osler[xlsx]"),
         "needs osler[references]",
-        "needs osler[zim]",
+        *("needs osler[zim]", "pictures of pages: make their text with ocrmypdf first"),
     }
 )
 """Reasons for which a whole file, and not one record of it, is dropped."""

@@ -29,9 +29,10 @@ from typing_extensions import Buffer
 
 from osler.errors import KnowledgeBaseError, MalformedSource
 from osler.kb.ingest.prepare import IngestOptions, Outcome, prepare_batch
-from osler.sources.discover import Found, FoundFile, FoundFolder, read_records
-from osler.sources.formats.containers import open_file
+from osler.sources.discover import Found, FoundFile, FoundFolder
+from osler.sources.formats.containers import as_utf8, open_file
 from osler.sources.formats.registry import FolderParser, by_name
+from osler.sources.reading import read_records
 from osler.sources.records import Document, Parser, Record, Section, SourceFile
 
 BATCH = 256
@@ -226,7 +227,10 @@ def found_file(path: Path, name: str, parser: Parser | FolderParser) -> Found:
     if getattr(parser, "seeks", False):  # it reads here and there
         return FoundFile(SourceFile(path), name, parser, lambda: open_file(path))
     return FoundFile(
-        SourceFile(path), name, parser, lambda: io.BufferedReader(_ReadAheadFile(path), _BLOCK)
+        SourceFile(path),
+        name,
+        parser,
+        lambda: as_utf8(io.BufferedReader(_ReadAheadFile(path), _BLOCK)),
     )
 
 

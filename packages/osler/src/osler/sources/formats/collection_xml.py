@@ -150,8 +150,6 @@ class NgcXml:
 
 def _read_record(summary: Element, name: str) -> Record:
     title = _field_text(summary, "Guideline Title")
-    if not title:
-        return Drop(name, "no title")
     sections = tuple(_read_sections(summary))
     if not sections:
         return Drop(name, "no text")

@@ -17,6 +17,7 @@ import sys
 import tarfile
 import zipfile
 import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -216,6 +217,39 @@ def _open_gzip(file: BinaryIO) -> gzip.GzipFile:
     # Closed with it, as is the file of a reader that was opened by its name.
     reader.myfileobj = file
     return cast("gzip.GzipFile", reader)
+
+
+def as_utf8(stream: io.BufferedReader) -> io.BufferedReader:
+    """Text in UTF-16 with its mark as UTF-8; as it is anything else, and XML, which names its
+    encoding itself."""
+    head = stream.peek(_BUFFER)[:64]
+    is_wide = head.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+    if not is_wide or head.decode("utf-16", "ignore").lstrip().startswith("<?xml"):
+        return stream
+    return io.BufferedReader(_Utf8Stream(stream), _BUFFER)
+
+
+class _Utf8Stream(io.RawIOBase):
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__()
+        self._file, self._rest = file, b""
+        self._decoder = getincrementaldecoder("utf-16")("replace")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = b" "
+        while data and not self._rest:
+            data = self._file.read(_BUFFER)
+            self._rest = self._decoder.decode(data, final=not data).encode()
+        count = min(len(buffer), len(self._rest))
+        buffer[:count], self._rest = self._rest[:count], self._rest[count:]
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 class _Bzip2(bz2.BZ2File):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import BinaryIO
 
 import lxml.html
 from lxml import etree
 
 from osler.errors import MalformedSource
+from osler.sources.formats.json_lines import text_at
 from osler.sources.formats.reading import (
     decode_text,
     extension_of,
@@ -33,6 +36,16 @@ _BLOCKS = names_in(
     " figcaption hr"
 )
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
+_QUESTION = 8
+_LEVELS["summary"] = 7
+_ANSWERS = {"details": 7, "dl": _QUESTION}
+"""Elements that end with the answer to the question that they begin with."""
+_TOLD = re.compile(
+    r"<script[^>]{0,200}application/ld\+json[^>]{0,200}>([^<]{0,100000}FAQPage.{0,1000000}?)</script>",
+    re.DOTALL | re.IGNORECASE,
+)
+_LIKE = 40
+"""Characters by which an answer is known again."""
 _BEFORE = {"br": "\n", "li": "\n- ", "td": " | ", "th": " | "}
 _HIDDEN = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?![.\d])|font-size\s*:\s*0(?![.\d])"
@@ -71,13 +84,18 @@ def read_page(data: bytes, name: str, identifier: str) -> Document:
         raise MalformedSource(
             f"{name} has more than {_MOST_TAGS:,} tags", fix="split it into pages"
         )
-    page = _parse_page(_decode_page(data, name))
+    text = _decode_page(data, name)
+    page = _parse_page(text)
     if page is None:
         return Document(identifier, title_of(name), ())
+    sections = _read_sections(_find_main(page))
+    if "FAQPage" in text:
+        seen = "\n".join(one.text for one in sections)
+        sections = (*sections, *_read_told(text, seen))
     return Document(
         id=identifier,
         title=_find_title(page) or title_of(name),
-        sections=_read_sections(_find_main(page)),
+        sections=sections,
         year=_find_year(page),
         url=_find_url(page),
     )
@@ -155,7 +173,7 @@ def _read_sections(root: etree._Element) -> tuple[Section, ...]:
         pieces.clear()
 
     for event, element in etree.iterwalk(root, events=("start", "end")):
-        level = _LEVELS.get(element.tag, 0)
+        level = _level_of(element)
         if event == "start":
             if level:
                 close_section()
@@ -167,11 +185,43 @@ def _read_sections(root: etree._Element) -> tuple[Section, ...]:
             pieces.clear()
             outline.enter_heading(level, heading if level > 1 or has_title else "")
             has_title = has_title or level == 1
+        if element.tag in _ANSWERS:
+            close_section()
+            outline.enter_heading(_ANSWERS[element.tag], "")
         pieces.append("\n" if element.tag in _BLOCKS else "")
         if element is not root:
             pieces.append(_SPACES.sub(" ", element.tail or ""))
     close_section()
     return tuple(sections)
+
+
+def _level_of(element: etree._Element) -> int:
+    """The level of a heading, 0 for none; a question in a list is one above its answer."""
+    if element.tag == "dt":
+        is_asked = "".join(map(str, element.itertext())).rstrip().endswith(("?", "？"))
+        return _QUESTION if is_asked else 0
+    return _LEVELS.get(element.tag, 0)
+
+
+def _read_told(text: str, seen: str) -> Iterator[Section]:
+    """Questions and answers that a page has for machines (schema.org's FAQPage) and does not
+    show."""
+    for script in _TOLD.findall(text):
+        try:
+            waiting = [json.loads(script)]
+        except (ValueError, RecursionError):
+            continue
+        while waiting:
+            value = waiting.pop(0)
+            if isinstance(value, list):
+                waiting = [*value, *waiting]
+            elif isinstance(value, dict) and value.get("@type") == "Question":
+                question = one_line(text_at(value, "name"))
+                for one in fragment_sections(text_at(value, "acceptedAnswer", "text")):
+                    if question and one.text[:_LIKE] not in seen:
+                        yield replace(one, path=(question, *one.path))
+            elif isinstance(value, dict):
+                waiting = [*value.values(), *waiting]
 
 
 def _find_title(page: etree._Element) -> str:

@@ -28,7 +28,7 @@ from osler.sources.formats.json_lines import (
 )
 from osler.sources.formats.markdown import first_title, markdown_sections
 from osler.sources.formats.pubmed import url_of
-from osler.sources.formats.reading import extension_of, id_of, plain_head
+from osler.sources.formats.reading import extension_of, id_of, id_of_record, plain_head
 from osler.sources.formats.rows import is_corpus, is_exam, read_header, record_of
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import language_of, make_slug, one_line
@@ -47,14 +47,10 @@ class GuidelineJsonl(JsonLinesParser):
         text = text_in(record, "clean_text") or text_in(record, "raw_text")
         name, sections = text_in(record, "id"), markdown_sections(text)
         title = one_line(text_in(record, "title")) or first_title(text)
-        if not name:
-            return Drop(where, "no id")
-        if not title:
-            return Drop(where, "no title")
         if not sections:
             return Drop(where, "no text")
         return Document(
-            id=make_slug(name),
+            id=make_slug(name) if name else id_of_record(where),
             title=title,
             sections=sections,
             language=language_of(text),
@@ -76,11 +72,11 @@ class MedragJsonl(JsonLinesParser):
     def read_record(self, record: Object, where: str) -> Record:
         name, pmid = text_in(record, "id"), text_in(record, "PMID")
         title, text = _title_and_text(record)
-        if not name or not text:
-            return Drop(where, "no text" if name else "no id")
+        if not text:
+            return Drop(where, "no text")
         section = one_line(text_in(record, "section"))
         return Document(
-            id=make_slug(name),
+            id=make_slug(name) if name else id_of_record(where),
             title=title or (f"PMID {pmid}" if pmid else ""),
             sections=(Section(text, (section,) if section else ()),),
             language=language_of(text),

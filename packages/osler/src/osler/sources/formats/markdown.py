@@ -23,6 +23,7 @@ from osler.sources.formats.reading import (
     extension_of,
     id_of,
     plain_head,
+    read_parts,
     read_whole,
     title_of,
     utf8_head,
@@ -54,11 +55,16 @@ class Plain:
         return _MARKUP.match(plain) is None and _is_prose(plain)
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        text = unwrap_lines(clean_text(decode_text(read_whole(stream, name), name)))
+        for number, data in enumerate(read_parts(stream, name), 1):
+            identifier = f"{id_of(name)}-{number}" if number > 1 else id_of(name)
+            yield from self._read_part(decode_text(data, name), name, identifier)
+
+    def _read_part(self, text: str, name: str, identifier: str) -> Iterator[Record]:
+        text = unwrap_lines(clean_text(text))
         if is_classic := _CHAPTER.search(text) is not None:
             text = _MARKS.sub("", text)
         document = Document(
-            id=id_of(name),
+            id=identifier,
             title=(_book_title(text) if is_classic else "") or title_of(name),
             sections=sections_of(text, _heading_of),
         )

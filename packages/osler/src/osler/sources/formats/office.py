@@ -3,9 +3,10 @@
 Of a document (.docx): paragraphs under their headings, each row of a table as a line. Left out are
 hidden and deleted text, headers, footers, notes and comments.
 
-Of a workbook (guidelines of WHO SMART): each visible sheet is a document, each row a line. A row is
-written with the column's name before each cell, so that it can be read, found and quoted without
-its table. Needs the extra `xlsx`.
+Of a workbook each visible sheet whose first row names all its columns is a table, as CSV is: each
+row a document. Another sheet (guidelines of WHO SMART) is a document, its rows lines of
+"column: cell".
+Needs the extra `xlsx`.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from osler.errors import MalformedSource
 from osler.sources.formats.containers import Unreadable, require_package
 from osler.sources.formats.reading import extension_of, id_of, on_disk, title_of
+from osler.sources.formats.rows import is_corpus, is_exam, is_table, row_reader
 from osler.sources.formats.safe_xml import iterate_elements
 from osler.sources.formats.sections import finish_document
 from osler.sources.records import Document, Drop, Record, Section
@@ -128,8 +131,8 @@ def _style_of(paragraph: Any) -> str:
 
 # Bytes of all parts of a workbook, unpacked.
 _LARGEST_BOOK = 512 * 2**20
-# Rows; a sheet that claims more is a formatted void.
-_LONGEST_SHEET = 100_000
+# Rows, as Excel has at most.
+_LONGEST_SHEET = 2**20
 _HEADER_CELLS = 3
 # The row of column names is among so many rows that are not empty.
 _HEADER_WITHIN = 5
@@ -172,7 +175,7 @@ def _read_sheets(path: Path, name: str) -> Iterator[Record]:
             book = load_workbook(path, read_only=True, data_only=True, keep_links=False)
             try:
                 for sheet in book.worksheets:
-                    yield _build_document(sheet, name)
+                    yield from _read_sheet(sheet, name)
             finally:
                 book.close()
     except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
@@ -181,16 +184,29 @@ def _read_sheets(path: Path, name: str) -> Iterator[Record]:
         ) from error
 
 
-def _build_document(sheet: Any, name: str) -> Record:
+def _read_sheet(sheet: Any, name: str) -> Iterator[Record]:
+    """Of a table with a header a document for each row, as of CSV; else one for the sheet."""
     title, where = one_line(str(sheet.title)), f"{name}: sheet {one_line(str(sheet.title))}"
     if sheet.sheet_state != "visible":
-        return Drop(where, "hidden sheet")
-    document = Document(
-        id=make_slug(f"{id_of(name)}-{title}"),
-        title=f"{title_of(name)}: {title}",
-        sections=tuple(_build_sections(_read_rows(sheet))),
-    )
-    return finish_document(document, where)
+        yield Drop(where, "hidden sheet")
+        return
+    rows = _read_rows(sheet)
+    header = next(rows, ())
+    names = header[: max((n for n, cell in enumerate(header, 1) if cell), default=0)]
+    if is_exam(names):
+        yield Drop(where, "test questions or judgements, not evidence")
+    elif is_corpus(names) or is_table(names):
+        read = row_reader(names)
+        for number, row in enumerate(rows, 2):
+            place = f"{id_of(name)} {title}-{number}"
+            yield read(dict(zip(names, row, strict=False)), f"{where}:{number}", place)
+    else:
+        document = Document(
+            id=make_slug(f"{id_of(name)}-{title}"),
+            title=f"{title_of(name)}: {title}",
+            sections=tuple(_build_sections(chain([header] if header else [], rows))),
+        )
+        yield finish_document(document, where)
 
 
 def _read_rows(sheet: Any) -> Iterator[Row]:

@@ -2,7 +2,8 @@
 
 Lines that stand at the top or the bottom of most pages (running heads, page numbers) are
 left out, and so are addresses and lists of references (Omni-RAG §3.1). The bookmarks, where
-there are any, are the heading paths. A page without text (a scan) is a drop, and counted.
+there are any, are the heading paths. A page without text (a scan) is a drop, and counted;
+a file of nothing else is named, with what makes text of it.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ _CITED = re.compile(r"(?:19|20)\d\d\b|\bet al\b|\bdoi\b|\d+\s*[:(]\s*\d+|\[[JM]\
 _SHARE_CITED = 0.25
 # PDFium's mark of a hyphen at a line's end that is no part of the word.
 _JOINED = re.compile("[\ufffe\x02]\\s*")
+_NO_TEXT = "page without text"
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
 
 Page = tuple[int, list[str]]
@@ -81,10 +83,11 @@ def _says_encrypted(path: Path) -> bool:
 
 def _of_document(pdf: Any, name: str) -> Iterator[Record]:
     pages: list[Page] = []
+    scanned: list[Drop] = []
     total = 0
     for number, lines in _read_pages(pdf, name):
         if isinstance(lines, Drop):
-            yield lines
+            scanned.append(lines)
             continue
         total += sum(map(len, lines))
         if total > _MOST_TEXT:
@@ -93,6 +96,12 @@ def _of_document(pdf: Any, name: str) -> Iterator[Record]:
                 fix="split it into volumes",
             )
         pages.append((number, lines))
+    if not pages and {one.reason for one in scanned} == {_NO_TEXT}:
+        raise Unreadable(
+            *(name, "pictures of pages: make their text with ocrmypdf first"),
+            fix=f"ocrmypdf {name} with-text.pdf, and add that",
+        )
+    yield from scanned
     paths, about = _bookmark_paths(pdf), pdf.get_metadata_dict()
     document = Document(
         id=id_of(name),
@@ -120,7 +129,7 @@ def _read_pages(pdf: Any, name: str) -> Iterator[tuple[int, list[str] | Drop]]:
             yield number, Drop(where, "unreadable page")
         else:
             lines = text.split("\n") if text else []
-            yield number, lines or Drop(where, "page without text")
+            yield number, lines or Drop(where, _NO_TEXT)
         finally:
             page.close()
     if count > _MOST_PAGES:

@@ -2,7 +2,8 @@
 
 Omni-RAG §3.1 keeps the records with a valid title and abstract. One without an
 abstract is kept here too, its title as its text: it can be found and cited, and
-says no more than its title does. One without a title is a drop.
+says no more than its title does. One without a title is called by the
+first words of its abstract; one without either is a drop.
 
 An update holds whole new versions of records, and names those that are withdrawn
 (DeleteCitation): these are `Deleted`. A retracted article stays, marked as such.
@@ -106,9 +107,10 @@ def _read_record(element: etree._Element, name: str) -> Record:
         return Drop(where, "no PMID")
     article = book if book is not None else citation.find("Article")
     title = _read_title(article)
-    if article is None or title in _NOT_A_TITLE:
+    title = "" if title in _NOT_A_TITLE else title
+    text = title if article is None else _read_abstract(article) or title
+    if article is None or not text:
         return Drop(where, "no title")
-    text = _read_abstract(article) or title
     kinds = tuple(filter(None, map(text_of, article.iter("PublicationType"))))
     notice = _read_notice(citation)
     return Document(
@@ -259,7 +261,7 @@ def _read_tagged(fields: Fields, place: str) -> Record:
     where = f"{place}: PMID {pmid}"
     if not (pmid.isascii() and pmid.isdigit()):
         return Drop(where, "no PMID")
-    if not title:
+    if not title and not abstract:
         return Drop(where, "no title")
     kinds = tuple(filter(None, map(one_line, fields.get("PT", []))))
     notice = _gravest_notice(

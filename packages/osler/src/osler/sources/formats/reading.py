@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from osler.errors import MalformedSource
-from osler.text import is_cjk, language_of, make_slug, one_line
+from osler.text import is_cjk, language_of, make_slug, one_line, split_sentences
 
 LARGEST = 16 * 2**20
 """Bytes of a file that is one document and is therefore read as a whole."""
@@ -25,6 +25,7 @@ LONGEST_LINE = 8 * 2**20
 # Endings of compression and archives: they are no part of a name or a format.
 _SUFFIXES = frozenset({".gz", ".bz2", ".tar", ".tgz", ".tbz2", ".zip"})
 _WORD = re.compile(r"[^\W\d_]+")
+_LONGEST_TITLE = 100
 _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 
 
@@ -35,6 +36,21 @@ def read_whole(stream: BinaryIO, name: str, limit: int = 0) -> bytes:
     if len(data) > limit:
         raise too_large(name, limit)
     return data
+
+
+def read_parts(stream: BinaryIO, name: str, limit: int = 0) -> Iterator[bytes]:
+    """The text in parts of at most `limit` bytes (0: 16 MiB), cut between paragraphs, lines or
+    words; raises `TooLarge` where there is no such place in a part."""
+    limit = limit or LARGEST
+    data = stream.read(limit + 1)
+    while len(data) > limit:
+        cuts = (data.rfind(mark, limit // 2, limit) for mark in (b"\n\n", b"\n", b" "))
+        cut = next((at for at in cuts if at > 0), 0)
+        if not cut:
+            raise too_large(name, limit)
+        yield data[:cut]
+        data = data[cut:] + stream.read(limit + 1 - len(data) + cut)
+    yield data
 
 
 class TooLarge(MalformedSource):
@@ -133,7 +149,8 @@ def utf8_head(head: bytes) -> bytes:
     if not head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         return head
     # The head may end within a character.
-    return head.decode("utf-16", errors="ignore").encode(errors="ignore")
+    text = head.decode("utf-16", errors="ignore")
+    return head if text.lstrip().startswith("<?xml") else text.encode(errors="ignore")
 
 
 def names_in(text: str) -> frozenset[str]:
@@ -183,6 +200,22 @@ def inverted_name(written: str) -> str:
     """The name of an author written "Smith, John A."; without a comma it stays as it is."""
     family, _, given = written.partition(",")
     return author_name(family, given)
+
+
+def id_of_record(where: str) -> str:
+    """An identifier from the place of a record that bears none: "a/snippets.jsonl:17"."""
+    name, _, number = where.rpartition(":")
+    return f"{id_of(name)}-{number}"
+
+
+def first_words(text: str) -> str:
+    """The first sentence of a text, or as many words of it as a title has, with a mark."""
+    line = one_line(text[: _LONGEST_TITLE * 2])
+    ends = [end for _, end in split_sentences(line)]
+    if ends and ends[0] <= _LONGEST_TITLE:
+        return line[: ends[0]].rstrip("。. ")
+    cut = line.rfind(" ", _LONGEST_TITLE // 2, _LONGEST_TITLE)
+    return f"{line[: cut if cut > 0 else _LONGEST_TITLE].rstrip()}…"
 
 
 def year_in(text: str) -> int | None:

@@ -71,6 +71,7 @@ _OF_PATIENTS = frozenset(
     )
 )
 _IS_NAME = re.compile(r"[^\W\d]")
+_IS_WORD = re.compile(r"[^\W\d_]{3}|[\u4e00-\u9fff]")
 
 
 def is_corpus(names: Iterable[str]) -> bool:
@@ -108,8 +109,9 @@ def table_row(row: Mapping[str, Any], where: str, identifier: str) -> Record:
     cells = {one_line(name.lstrip("\ufeff").replace("_", " ")): text_in(row, name) for name in row}
     filled = {name: one_line(text) for name, text in cells.items() if text}
     keys = [name for name in filled if name.casefold().replace(" ", "_") in _KEY]
-    key = next(iter(keys or filled), "")
-    if len(filled) < 2 or not _IS_NAME.search(filled[key]):
+    pattern = _IS_NAME if keys else _IS_WORD  # a code stands first in many a table
+    key = next((name for name in keys or filled if pattern.search(filled[name])), "")
+    if len(filled) < 2 or not key:
         return Drop(where, "no text")
     text = "; ".join(f"{name}: {cell}" for name, cell in filled.items())
     table = one_line(identifier.rpartition("-")[0].replace("_", " "))

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from osler.sources.formats.html import fragment_sections
 from osler.sources.formats.json_lines import JsonLinesParser, Object, first_keys, text_in, value_at
-from osler.sources.formats.reading import plain_head, read_json_file, year_in
+from osler.sources.formats.reading import id_of_record, plain_head, read_json_file, year_in
 from osler.sources.formats.safe_xml import (
     Element,
     find_descendant,
@@ -74,8 +74,8 @@ def _read_page(page: Element, name: str, base: str) -> Record:
     revision = first_child(page, "revision")
     content = first_child(revision, "text")
     text = "" if content is None else content.text or ""
-    if not identifier or not title:
-        return Drop(where, "no id" if title else "no title")
+    if not identifier and not title:
+        return Drop(where, "no id")
     if (text_of(first_child(page, "ns")) or "0") != "0":
         return Drop(where, "not an article")
     if first_child(page, "redirect") is not None or _REDIRECT.match(text):
@@ -83,10 +83,10 @@ def _read_page(page: Element, name: str, base: str) -> Record:
     if text_of(first_child(revision, "model")) not in {"", "wikitext"}:
         return Drop(where, "not wikitext")
     sections, _ = without_noise(sections_of(plain_wikitext(text), parse_heading))
-    url = f"{base}/{quote(title.replace(' ', '_'))}" if base else ""
+    url = f"{base}/{quote(title.replace(' ', '_'))}" if base and title else ""
     # Of the revision: an article is what it was on that day.
     year = year_in(text_of(find_descendant(revision, "timestamp"))[:4])
-    document = Document(make_slug(identifier), title, sections, year=year, url=url)
+    document = Document(make_slug(identifier or title), title, sections, year=year, url=url)
     return finish_document(document, where)
 
 
@@ -98,10 +98,9 @@ class Wikiextractor(JsonLinesParser):
 
     def read_record(self, record: Object, where: str) -> Record:
         name, title = text_in(record, "id"), one_line(text_in(record, "title"))
-        if not name or not title:
-            return Drop(where, "no title" if name else "no id")
         sections, _ = without_noise(sections_of(text_in(record, "text"), parse_heading))
-        document = Document(make_slug(name), title, sections, url=text_in(record, "url"))
+        identifier = make_slug(name) if name else id_of_record(where)
+        document = Document(identifier, title, sections, url=text_in(record, "url"))
         return finish_document(document, where)
 
 
@@ -117,13 +116,11 @@ class Kilt(JsonLinesParser):
 
     def read_record(self, record: Object, where: str) -> Record:
         title, paragraphs = one_line(text_in(record, "wikipedia_title")), record.get("text")
-        if not title:
-            return Drop(where, "no title")
         if not isinstance(paragraphs, list):
             return Drop(where, "no text")
         history = record.get("history")
         url = text_in(history, "url") if isinstance(history, dict) else ""
-        identifier = text_in(record, "wikipedia_id") or text_in(record, "_id") or title
+        identifier = text_in(record, "wikipedia_id") or text_in(record, "_id") or title or where
         texts = [each for each in paragraphs if isinstance(each, str)]
         sections, _ = without_noise(_kilt_sections(texts, title))
         return finish_document(Document(make_slug(identifier), title, sections, url=url), where)
@@ -175,15 +172,14 @@ def _read_answer_page(page: Object, name: str) -> Record:
     where = f"{name}: {title or identifier}"
     if page.get("missing") is not None or page.get("invalid") is not None:
         return Drop(where, "missing page")
-    if not title:
-        return Drop(where, "no title")
     extract = text_in(page, "extract")
     if extract.startswith("<"):  # without the parameter "explaintext" an extract is HTML
         parts = fragment_sections(extract)
     else:
         parts = sections_of(clean_text(extract), parse_heading)
     url = text_in(page, "fullurl") or text_in(page, "canonicalurl")
-    document = Document(make_slug(identifier or title), title, without_noise(parts)[0], url=url)
+    identifier = identifier or title or where
+    document = Document(make_slug(identifier), title, without_noise(parts)[0], url=url)
     return finish_document(document, where)
 
 
