@@ -20,7 +20,8 @@ from pathlib import Path
 from osler.kb.base import KnowledgeBase
 from osler.kb.ingest.chunk import document_passages
 from osler.sources.catalogue import EMR
-from osler.sources.discover import discover, read_records
+from osler.sources.discover import discover
+from osler.sources.reading import read_records
 from osler.sources.records import Deleted, Document, Drop
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"

@@ -46,7 +46,8 @@ from osler.extract.items import UNANCHORED, Item
 from osler.extract.model import ModelExtractor
 from osler.kb.ingest.chunk import document_passages
 from osler.llm.core.base import LanguageModel, Sampling
-from osler.sources.discover import discover, read_records
+from osler.sources.discover import discover
+from osler.sources.reading import read_records
 from osler.sources.records import Document, Drop
 from osler.types import Passage
 
