@@ -338,8 +338,12 @@ def test_a_run_is_replayed_without_a_model(
 
 
 def test_a_replay_that_differs_ends_with_1(osler: Any, run: Path) -> None:
-    log = run / "events.jsonl"
+    log, record = run / "events.jsonl", run / "run.json"
     log.write_text(log.read_text("utf-8").replace('"k":10', '"k":9'), encoding="utf-8")
+    assert "is damaged" in osler("replay", "last").stderr
+    told = json.loads(record.read_text("utf-8"))
+    # Runs of before have no hashes.
+    record.write_text(json.dumps({**told, "hashes": {}}), encoding="utf-8")
     result = osler("replay", "last")
     assert result.exit_code == 1
     assert "replay differs" in result.stderr
