@@ -50,6 +50,8 @@ def broken(name: str) -> Callable[[Path], None]:
 
     def encoder(path: Path) -> None:
         _execute(path, "UPDATE meta SET value = 'another-model' WHERE key = 'encoder'")
+        # The sum of what was built is over its encoder too.
+        _execute(path, "DELETE FROM meta WHERE key = 'contents'")
 
     def half(path: Path) -> None:
         _execute(path, "DELETE FROM vector WHERE passage IN (SELECT passage FROM vector LIMIT 9)")

@@ -307,7 +307,7 @@ def test_an_old_answer_says_that_its_evidence_changed_since(
         kb.correct(cited["passage_id"], before, HashingEncoder())
     number = cited["number"]
     assert again["changed"] == [
-        {"number": number, "passage": cited["passage_id"], "state": "changed"}
+        {"number": number, "passage": cited["passage_id"], "state": "changed", "notice": ""}
     ]
 
 

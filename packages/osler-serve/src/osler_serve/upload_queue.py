@@ -161,7 +161,7 @@ class UploadQueue:
         assert process.stdin is not None  # noqa: S101  both are pipes
         assert process.stdout is not None  # noqa: S101
         line = b""
-        with suppress(ConnectionError):
+        with suppress(ConnectionError, RuntimeError):  # the latter is uvloop's, of a closed pipe
             process.stdin.write(json.dumps(asked).encode() + b"\n")
             await process.stdin.drain()
             line = await process.stdout.readline()

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,8 +20,8 @@ RETRACTION, CONCERN, CORRECTION = "Retraction", "Expression of concern", "Correc
 REINSTATEMENT = "Reinstatement"
 _NATURE, _REASON, _DAY = "RetractionNature", "Reason", "RetractionDate"
 _DOI, _PMID = "OriginalPaperDOI", "OriginalPaperPubMedID"
-# Its notes and lists of authors are longer than the module's 128 KiB for a field.
 _LONGEST_FIELD = 2**24
+"""Its notes and lists of authors may be longer than the module's 128 KiB for a field."""
 _DAYS = ("%m/%d/%Y", "%Y-%m-%d")
 _MARK = re.compile(r"\+")
 
@@ -59,8 +60,8 @@ def read_notices(path: Path) -> Iterator[Notice | Drop]:
     Raises `MalformedSource` for another table, and for a file that cannot be read.
     """
     fix = "give the CSV file that Retraction Watch publishes with Crossref"
-    csv.field_size_limit(_LONGEST_FIELD)
     with (
+        _long_fields(),
         translate_os_errors(f"{path} cannot be read", MalformedSource, fix),
         # A few names in it are in no known encoding; no field that is read here is.
         path.open(encoding="utf-8-sig", errors="replace", newline="") as file,
@@ -74,6 +75,15 @@ def read_notices(path: Path) -> Iterator[Notice | Drop]:
                 yield _read_row(row, f"{path.name}:{table.line_num}")
         except csv.Error as error:
             raise MalformedSource(f"{path}:{table.line_num}: {error}", fix=fix) from error
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    before = csv.field_size_limit(_LONGEST_FIELD)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def _read_row(row: dict[str, str | None], where: str) -> Notice | Drop:
