@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from io import BytesIO
 from itertools import combinations
 
 import pytest
@@ -18,7 +19,10 @@ from osler.answer.consistency import (
     keep_consistent,
 )
 from osler.errors import SourceUnavailable
+from osler.kb.ingest.prepare import chunk
 from osler.sources.catalogue import trust_of
+from osler.sources.formats.rows import CsvRows
+from osler.sources.records import Document
 from osler.trace import Run
 from osler.types import Answer, Hit, Passage, Question
 from osler_lab.testing.scripted import ScriptedRetriever
@@ -156,3 +160,15 @@ def test_contradiction_is_told_and_the_rest_is_not_shown_to_the_composer() -> No
     assert caution.rule == "contradicted"
     assert caution.text.index('T1 says "50 mg"') < caution.text.index('T2 says "5 mg"')
     assert [event.type for event in run.events] == ["evidence.caution"]
+
+
+def test_rows_about_two_drugs_do_not_contradict_each_other() -> None:
+    rows = "drug,storage,dose\nInsulin aspart,2 to 8 °C,4 units\nInsulin glargine,20 °C,10 units\n"
+    records = CsvRows().parse(BytesIO(rows.encode()), "formulary.csv")
+    documents = [record for record in records if isinstance(record, Document)]
+    passages = [one for each in documents for one in chunk(each, source="hospital")]
+    hits = [Hit(one, 1.0, rank, "", "lexical") for rank, one in enumerate(passages, 1)]
+
+    kept, found = keep_consistent(hits, lambda _: 3, "How is insulin stored?")
+
+    assert (list(kept), found) == (hits, [])
