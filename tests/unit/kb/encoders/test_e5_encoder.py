@@ -180,11 +180,11 @@ def test_the_float32_graph_is_the_model(file: PackedFile, weights: dict[str, Flo
 def test_the_8_bit_graph_is_near_the_model(file: PackedFile, weights: dict[str, Floats]) -> None:
     graph = int8_graph(file.read_tensors(), file.shape)
     assert run(graph, IDS) @ bert(weights, IDS) > 0.98
-    assert packed_graph(file, SentencePieces(file)) == graph
+    assert packed_graph(file, SentencePieces(file, file.path.parent)) == graph
 
 
 def test_pieces_are_the_likeliest_between_the_ends(file: PackedFile) -> None:
-    pieces = SentencePieces(file)
+    pieces = SentencePieces(file, file.path.parent)
     assert pieces.token_ids("passage: 糖尿病。 iron") == [0, 6, 4, 9, 14, 11, 2]
     # A wide space becomes a plain one, which is read once; a bell is nothing.
     assert pieces.token_ids("passage: 糖尿病。\u3000 \x07iron") == [0, 6, 4, 9, 14, 11, 2]
@@ -195,11 +195,11 @@ def test_pieces_are_those_of_the_reference_library(file: PackedFile) -> None:
     reference = Tokenizer.from_str(json.dumps(definition))
     for text in ("query: iron 糖尿 病", "糖", "unknown 糖尿病。", "", "iron  iron"):
         wanted = reference.encode(" ".join(text.split()), add_special_tokens=False).ids
-        assert SentencePieces(file).piece_ids(text) == wanted, text
+        assert SentencePieces(file, file.path.parent).piece_ids(text) == wanted, text
 
 
 def test_a_long_text_is_cut_and_keeps_its_end(file: PackedFile) -> None:
-    ids = SentencePieces(file).token_ids("query: " + "糖 尿 病" * 40)
+    ids = SentencePieces(file, file.path.parent).token_ids("query: " + "糖 尿 病" * 40)
     assert len(ids) == PLACES
     assert (ids[0], ids[-1]) == (0, 2)
 

@@ -34,6 +34,9 @@ def serve(
     port: Annotated[
         int | None, typer.Option(min=0, max=65_535, help="Port to listen on; 0 picks a free one.")
     ] = None,
+    warm: Annotated[
+        bool, typer.Option("--warm", help="Answer `osler ask` of this home too, loaded before.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -55,7 +58,13 @@ def serve(
         here.print_line(f"{url}  (stop: Ctrl-C)")
         sys.stdout.flush()
 
-    run_server(here, settings, announce)
+    if not warm:
+        run_server(here, settings, announce)
+        return
+    from osler.cli.run_standby import start_standby
+
+    with start_standby(settings.home):
+        run_server(here, settings, announce)
 
 
 def run_server(here: CliSession, settings: Settings, announce: Callable[[str], None]) -> None:

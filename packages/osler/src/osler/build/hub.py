@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from osler.errors import BadConfig, ModelError, read_text_file
+from osler.llm.core.cache import cache_dir
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.cards import open_expert
 from osler.retrieve.experts.judge import (
@@ -53,13 +54,25 @@ def open_transformers_model(chosen: ModelSettings) -> TransformersModel:
     )
 
 
+@lru_cache(maxsize=1)
+def _open_minilm(cache: Path) -> Encoder:
+    from osler.kb.encoders.base import MiniLMEncoder
+
+    return MiniLMEncoder(cache=cache)
+
+
+@lru_cache(maxsize=1)
+def open_e5(cache: Path) -> Encoder:
+    from osler.kb.encoders.e5 import E5Encoder
+
+    return E5Encoder(cache=cache)
+
+
 def open_encoder(chosen: EmbedderSettings) -> Encoder:
     """The configured encoder; one with weights of its own loads them now. Raises `ModelError`."""
     match chosen.kind:
         case "packaged":
-            from osler.kb.encoders.base import MiniLMEncoder
-
-            return MiniLMEncoder()
+            return _open_minilm(cache_dir())
         case "openai":
             from osler.kb.encoders.hub import OpenAIEncoder
 

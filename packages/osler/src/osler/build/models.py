@@ -6,9 +6,10 @@ import asyncio
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from osler.build.hub import open_encoder, open_transformers_model, read_server_key
+from osler.build.hub import open_e5, open_encoder, open_transformers_model, read_server_key
 from osler.kb.encoders.base import (
     Encoder,
     EncoderByLanguage,
@@ -17,6 +18,7 @@ from osler.kb.encoders.base import (
     encoder_for,
 )
 from osler.llm.core.base import LanguageModel
+from osler.llm.core.cache import cache_dir
 from osler.llm.local.weights import E5, is_present
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.relevance import (
@@ -172,7 +174,10 @@ def load_encoder(settings: Settings) -> Encoder:
     from osler.kb.encoders.e5 import E5Encoder
 
     chinese = LateEncoder(
-        E5Encoder.identity, E5Encoder.dimension, E5Encoder.languages, load=E5Encoder
+        E5Encoder.identity,
+        E5Encoder.dimension,
+        E5Encoder.languages,
+        load=partial(open_e5, cache_dir()),
     )
     return EncoderByLanguage(usual, {"zh": VectorMemory(chinese)})
 

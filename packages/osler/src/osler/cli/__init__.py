@@ -5,6 +5,7 @@ Verbs, exit codes and the order of settings: `docs/guide/cli.md`.
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 from collections.abc import Mapping
@@ -99,11 +100,22 @@ app = typer.Typer(
 
 def main() -> None:
     """The console script. Ends the process with an exit code of `docs/guide/cli.md`."""
+    from osler.cli.standby import ask_standby
+
+    if (code := ask_standby(sys.argv[1:])) is not None:
+        sys.exit(code)
+    # What is imported stays: looking through it for garbage takes a tenth of a short command.
+    gc.set_threshold(100_000)
+    run_command(sys.argv[1:])
+
+
+def run_command(args: list[str]) -> None:
+    """Runs the words of a command line, and ends with `SystemExit`."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a character shows its number instead of failing.
             stream.reconfigure(errors="backslashreplace")
-    app()
+    app(args, prog_name="osler")
 
 
 def _print_version(wanted: bool) -> None:

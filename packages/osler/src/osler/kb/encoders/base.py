@@ -268,13 +268,7 @@ class WordPieces:
     """BERT's word pieces of a text; `first` is the id of [CLS], `last` that of [SEP]."""
 
     def __init__(self, path: Path) -> None:
-        definition = json.loads(path.read_bytes())
-        # The file cuts and pads to 128 tokens; this encoder reads up to 256 and pads nothing.
-        definition |= {"truncation": None, "padding": None}
-        self._pieces = import_kitoken().from_tokenizers(json.dumps(definition).encode())
-        vocabulary = definition["model"]["vocab"]
-        self.first: int = vocabulary["[CLS]"]
-        self.last: int = vocabulary["[SEP]"]
+        self._pieces, self.first, self.last = _read_word_pieces(path.read_bytes())
 
     def piece_ids(self, text: str) -> list[int]:
         """The pieces alone, however many."""
@@ -283,6 +277,15 @@ class WordPieces:
     def token_ids(self, text: str) -> list[int]:
         """The pieces between [CLS] and [SEP], up to `MAX_TOKENS` in all."""
         return [self.first, *self.piece_ids(text)[: MAX_TOKENS - 2], self.last]
+
+
+@lru_cache(maxsize=2)
+def _read_word_pieces(file: bytes) -> tuple[Any, int, int]:
+    """What cuts, and the ids of [CLS] and [SEP]; encoder and experts share it."""
+    # The file cuts and pads to 128 tokens; this encoder reads up to 256 and pads nothing.
+    definition = json.loads(file) | {"truncation": None, "padding": None}
+    pieces = import_kitoken().from_tokenizers(json.dumps(definition).encode())
+    return pieces, *map(definition["model"]["vocab"].get, ("[CLS]", "[SEP]"))
 
 
 def encode_texts(session: Any, pieces: Pieces, texts: Sequence[str], threads: int = 1) -> Vectors:

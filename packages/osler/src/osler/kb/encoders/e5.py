@@ -16,12 +16,14 @@ which the table of words stays packed.
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import re
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +38,7 @@ from osler.kb.encoders.minilm import (
     float32_graph,
     int8_graph,
 )
-from osler.llm.core.cache import derive_file
+from osler.llm.core.cache import derive_file, sha256_of
 from osler.llm.local.weights import E5, locate_weights
 from osler.types import Language
 
@@ -101,7 +103,7 @@ class E5Encoder:
         Raises as `MiniLMEncoder`.
         """
         file = PackedFile(locate_weights(E5, cache=cache))
-        self._pieces = SentencePieces(file)
+        self._pieces = SentencePieces(file, cache)
 
         def make_graph(draft: Path) -> None:
             draft.write_bytes(packed_graph(file, self._pieces))
@@ -127,8 +129,10 @@ class PackedFile:
             raise ModelError(f"{self.path} holds no {NAME}", fix="run `osler download-models`")
 
     @cached_property
-    def _content(self) -> bytes:
-        return self.path.read_bytes()
+    def _content(self) -> mmap.mmap:
+        # Most of it is read once, when the graph is made.
+        with self.path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     @cached_property
     def _header(self) -> tuple[Any, ...]:
@@ -232,12 +236,20 @@ def packed_graph(file: PackedFile, pieces: SentencePieces) -> bytes:
 class SentencePieces:
     """XLM-R's pieces of a text, the likeliest ones (Kudo 2018), between <s> and </s>."""
 
-    def __init__(self, file: PackedFile) -> None:
+    def __init__(self, file: PackedFile, cache: Path | None = None) -> None:
         self._first, self._last, unknown = file.ends
         self._longest = file.shape.longest
         self._replacements = file.read_replacements()
-        definition = define_pieces(file.read_pieces(), unknown)
-        self._pieces = import_kitoken().from_tokenizers(json.dumps(definition).encode())
+
+        def make_pieces(draft: Path) -> None:
+            definition = define_pieces(file.read_pieces(), unknown)
+            made = import_kitoken().from_tokenizers(json.dumps(definition).encode())
+            draft.write_bytes(made.to_bytes())
+
+        # Reading the 250,000 pieces anew takes six times as long. Each version has its own form.
+        made_of = f"{sha256_of(file.path)[:12]}-{version('kitoken')}"
+        name = f"{NAME}.pieces-{made_of}.bin"
+        self._pieces = import_kitoken().from_file(str(derive_file(name, make_pieces, cache=cache)))
 
     def piece_ids(self, text: str) -> list[int]:
         """The pieces alone, however many."""
