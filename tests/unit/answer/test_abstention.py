@@ -7,10 +7,10 @@ import pytest
 from mannered_runs import IRON, run_mannered
 from manners import REFUSAL, Manners
 
-from osler.answer.abstention import read_draft
+from osler.answer.abstention import note_languages, read_draft
 from osler.llm.reading.answers import answer_words, declines
 from osler.trace import Run
-from osler.types import Halt
+from osler.types import Answer, Evidence, Halt, Hit, Language, Passage, Solution
 
 SAID = IRON.text.split(". ")[0] + "."
 DECLINED = [
@@ -100,3 +100,20 @@ async def test_an_answer_that_was_cut_is_told_as_such(kind: str, tmp_path: Path)
 async def test_an_answer_whose_last_sentence_ended_is_not_told_as_cut(tmp_path: Path) -> None:
     done = await run_mannered({"kind": "rag"}, Manners(), tmp_path)
     assert "cut" not in f"{done.text} {done.solution.why}"
+
+
+def test_citations_in_another_language_than_the_answer_are_named() -> None:
+    texts: dict[Language, str] = {
+        "zh": "痛风急性发作时可用秋水仙碱。",
+        "en": "Colchicine is given for gout.",
+    }
+    passages = (Passage(f"book:{one}#0", texts[one], "book", "Gout", language=one) for one in texts)
+    evidence = tuple(Evidence(Hit(one, 1.0, 1, "q", "lexical"), 0, 5) for one in passages)
+    told = {
+        one: note_languages(Solution(Answer(evidence=evidence, language=one), Halt.CONVERGED, ""))
+        for one in texts
+    }
+    assert told["zh"].answer.note.endswith("引自英文资料：[2]。")
+    assert told["en"].answer.note.endswith("Quoted from texts in Chinese: [1].")
+    own = Solution(Answer(evidence=evidence[:1], language="zh"), Halt.CONVERGED, "")
+    assert note_languages(own) is own

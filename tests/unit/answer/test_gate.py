@@ -519,3 +519,38 @@ async def test_an_english_question_is_not_weighed_by_the_chinese_encoder() -> No
     plain = await judging().weigh_evidence(ASKED, [hit(TEXT)])
     beside = await judging(meaning=KnownRelevance({})).weigh_evidence(ASKED, [hit(TEXT)])
     assert beside == plain
+
+
+ZH_ACROSS = Question("q", "坏血病的症状和治疗", language="zh")
+
+
+async def test_texts_in_the_other_language_answer_where_there_are_no_others() -> None:
+    judge = KnownJudge({GUMS: 4.0})
+    weighed = await judging(judge).weigh_evidence(ZH_ACROSS, [hit(TEXT)])
+    assert weighed.quotes[0].text == GUMS
+    assert "symptoms treatment" in {query for query, _ in judge.asked}.pop()
+
+
+async def test_what_has_no_word_in_the_other_language_counts_against_its_texts() -> None:
+    judge = KnownJudge({GUMS: 4.0})
+    asked = replace(ZH_ACROSS, text="坏血病的症状和治疗在邻居家帆船甲板上晾晒衣裳")
+    weighed = await judging(judge).weigh_evidence(asked, [hit(TEXT)])
+    plain = await judging(judge).weigh_evidence(ZH_ACROSS, [hit(TEXT)])
+    assert weighed.sureness is not None
+    assert plain.sureness is not None
+    assert weighed.sureness.probability < plain.sureness.probability / 2
+    assert not weighed.quotes
+
+
+async def test_texts_in_the_question_s_language_go_before_those_of_the_other() -> None:
+    judge = KnownJudge({GUMS: 4.0, "早期症状是牙龈出血。": 3.0})
+    hits = [hit(TEXT), hit(ZH_TEXT, 1, title="坏血病", language="zh")]
+    weighed = await judging(judge).weigh_evidence(ZH_ACROSS, hits)
+    assert weighed.quotes[0].text == "早期症状是牙龈出血。"
+
+
+async def test_a_question_of_one_known_word_is_not_asked_of_the_other_language() -> None:
+    judge = KnownJudge({GUMS: 4.0})
+    asked = replace(ZH_ACROSS, text="帆船治疗")
+    assert not (await judging(judge).weigh_evidence(asked, [hit(TEXT)])).quotes
+    assert not judge.asked

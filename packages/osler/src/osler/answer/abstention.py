@@ -57,6 +57,12 @@ _FILTERED = {
     "zh": "只检索了符合筛选条件的文献（{}）；没有相应日期或类型的未纳入。",
 }
 
+_LANGUAGE = {
+    "en": "Quoted from texts in Chinese: {}.",
+    "zh": "引自英文资料：{}。",
+}
+"""Where the answer's language is the first."""
+
 
 def read_draft(draft: str, run: Run) -> str:
     """The answer in a model's draft; empty if absent, or if the model abstains, which the
@@ -121,6 +127,15 @@ def note_filter(solution: Solution, described: str) -> Solution:
     """The solution, whose note names the filter that was asked through, if any."""
     words = _FILTERED[solution.answer.language].format(described)
     return _add_note(solution, words) if described else solution
+
+
+def note_languages(solution: Solution) -> Solution:
+    """The solution, whose note names the citations that are in another language than the answer."""
+    answer = solution.answer
+    cited = enumerate(answer.evidence, 1)
+    marks = [f"[{n}]" for n, one in cited if one.passage.language != answer.language]
+    words = _LANGUAGE[answer.language].format(" ".join(marks))
+    return _add_note(solution, words) if marks else solution
 
 
 def _add_note(solution: Solution, words: str) -> Solution:

@@ -21,6 +21,7 @@ from osler.kb.store.passages import indexed_text
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.cards import ExpertCard
 from osler.retrieve.experts.judge import JudgedText
+from osler.retrieve.gloss import gloss_question
 from osler.sources.catalogue import GRAPH, trust_of
 from osler.text import language_of, split_sentences
 from osler.types import Hit, Language, Question, Relevance, Sureness
@@ -47,6 +48,8 @@ sentences 914 and 1,081; with 48 and 14 it is 944 and 1,117, for half as much ti
 LIKELY = 0.5
 """Probability from which sentences of trusted sources answer alone, and quotes behind the first may
 not be about something else."""
+LEAST_WORDS = 2
+"""Words of a question in the other language that say enough to read its texts by."""
 UNTRUSTED = 1
 """Trust of a source that nobody vouches for."""
 
@@ -157,7 +160,7 @@ class EvidenceGate:
         `query` replaces the question where a sentence must bear out more than it, as an option;
         the best sentence then counts as an answer in any case.
         """
-        found = await self._weigh_trusted_first(query or question.text, hits)
+        found = await self._weigh_languages(query or question.text, hits)
         if not found:
             return WeighedEvidence([])
         share = found[0].relevance
@@ -165,6 +168,24 @@ class EvidenceGate:
         if share >= self.answers or (query and query != question.text):
             return WeighedEvidence(found, sureness)
         return WeighedEvidence([], sureness, near=found if share >= self.nearest else ())
+
+    async def _weigh_languages(self, asked: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:
+        """As `weigh_sentences`; where texts in its own language do not answer, those in the other
+        are read by the question's words in it. What of the question has no such word counts against
+        them, and where its own are near they must be likely: without both, of 56 Chinese questions
+        without an answer in Chinese 36 are answered, with both 17 as without English texts."""
+        hits, language = _choose_texts(hits), language_of(asked)
+        own = [hit for hit in hits if hit.passage.language == language]
+        others = [hit for hit in hits if hit.passage.language != language]
+        found = await self._weigh_trusted_first(asked, own) if own else []
+        gloss = gloss_question(asked)
+        sure = found[0].relevance if found else 0.0
+        if not others or sure >= self.answers or len(gloss.words) < LEAST_WORDS:
+            return found
+        across = await self._weigh_trusted_first(gloss.text, others)
+        across = [replace(one, relevance=one.relevance * gloss.covered) for one in across]
+        least = LIKELY if sure >= self.nearest else sure
+        return across if across and across[0].relevance >= least else found
 
     async def _weigh_trusted_first(self, asked: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:
         """As `weigh_sentences`; what an untrusted source says is read only where the others do not

@@ -119,10 +119,11 @@ class QuestionReader:
         return AskedQuestion(written, text, names, _put_names(text, found), mended)
 
     def _find_names(self, text: str) -> list[OtherNames]:
-        if has_cjk(text):
-            return _names_in_chinese(text)
+        if language_of(text) == "zh":
+            return _names_in_mixed(text)
         lexicon = self.lexicon or packaged_lexicon()
-        return _add_classes(lexicon, text, lexicon.find_names(text))
+        found = _add_classes(lexicon, text, lexicon.find_names(text))
+        return [*found, *_names_in_mixed(text)] if has_cjk(text) else found
 
     def _mend_words(self, text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
         if language_of(text) != "en":
@@ -240,11 +241,12 @@ def _put_names(text: str, found: Sequence[OtherNames]) -> str:
     return text
 
 
-def _names_in_chinese(text: str) -> list[OtherNames]:
-    found = []
+def _names_in_mixed(text: str) -> list[OtherNames]:
+    """Other names in the text's language, of Chinese names also where they stand in English."""
+    language, found = language_of(text), []
     for entity in packaged_names().find_entities(text):
         start = text.find(entity.written)
-        others = tuple(n for n in entity.names if has_cjk(n) and n != entity.written)
-        if start >= 0 and others and has_cjk(entity.written):
-            found.append(OtherNames(start, start + len(entity.written), others))
+        others = [n for n in entity.names if language_of(n) == language and n != entity.written]
+        if start >= 0 and others and "zh" in (language, language_of(entity.written)):
+            found.append(OtherNames(start, start + len(entity.written), tuple(others)))
     return found

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder, VectorMemory, encoder_for, shared_languages
@@ -14,8 +15,14 @@ from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking
 from osler.kb.store.passages import indexed_text
 from osler.retrieve import content_terms, rank_hits, rrf, source_errors
 from osler.retrieve.asked import AskedQuestion, BaseVocabulary, QuestionReader, asked_vector
+from osler.retrieve.gloss import gloss_question, other_language
 from osler.text import language_of
 from osler.types import Hit, Passage
+
+OTHERS = 4
+"""One place in so many is for texts in the language that the question is not in."""
+_Found: TypeAlias = tuple[Passage, float, str]
+"""Passage, score and what found it."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,9 @@ class HybridRetriever:
     language unknown to the encoder is searched by words alone: vectors of such text exist but
     mean nothing (MiniLM, English, had a reciprocal rank of .32 on Chinese questions, characters
     alone .92).
+
+    With `reader` texts in the other language are searched for by the question's words in it
+    (`gloss`): they have the last quarter of the places, and those that are left.
     """
 
     kb: KnowledgeBase
@@ -86,27 +96,57 @@ class HybridRetriever:
         """What `search` gives, without waiting for another thread."""
         with source_errors(self.kb, self.within.sources):
             asked = _read_query(self.reader, query)
-            language = language_of(asked.text)
-            encoder = encoder_for(self.encoder, language)
-            languages = shared_languages(self.encoder, language)
-            vector = asked_vector(encoder, asked)[0] if languages else None
-            dense, lexical = self.kb.rank_by_both(
-                content_terms(asked.full),
-                vector,
-                encoder=self.encoder.identity,
-                k=max(k, self.fusion.depth),
-                within=self.within,
-                languages=languages,
-            )
-            near = {number for number, _ in dense}
-            found = self._fuse_rankings(dense, lexical, k)
-            if isinstance(encoder, VectorMemory):
-                own = {n: passage for n, passage, _ in found if passage.language in languages}
-                self._remember_vectors(encoder, own)
-            return [
-                Hit(passage, score, rank, asked.spelt, "dense" if number in near else "lexical")
-                for rank, (number, passage, score) in enumerate(found, 1)
-            ]
+            found = self._search_language(asked, self.within, k)
+            glossed = self._gloss(asked)
+            if glossed is None:
+                return self._make_hits(asked, found)
+            known = {passage.id for passage, _, _ in found}
+            across = [one for one in self._search_language(*glossed, k) if one[0].id not in known]
+            own = found[: k - min(len(across), k // OTHERS)]
+            across = _below(across[: k - len(own)], own)
+            return self._make_hits(asked, [*own, *across])
+
+    def _gloss(self, asked: AskedQuestion) -> tuple[AskedQuestion, PassageFilter] | None:
+        """The question in the other language, if texts of that language have a word of it."""
+        other = other_language(language_of(asked.text))
+        if self.reader is None or (self.within.languages and other not in self.within.languages):
+            return None
+        words = gloss_question(asked.text).text
+        within = replace(self.within, languages=(other,))
+        if not words or not self.kb.rank_by_words(content_terms(words), k=1, within=within):
+            return None
+        return AskedQuestion(words, words), within
+
+    def _search_language(self, asked: AskedQuestion, within: PassageFilter, k: int) -> list[_Found]:
+        """The best passages by words, and by meaning those of the question's language."""
+        language = language_of(asked.text)
+        encoder = encoder_for(self.encoder, language)
+        languages = shared_languages(self.encoder, language)
+        vector = asked_vector(encoder, asked)[0] if languages else None
+        dense, lexical = self.kb.rank_by_both(
+            content_terms(asked.full),
+            vector,
+            encoder=self.encoder.identity,
+            k=max(k, self.fusion.depth),
+            within=within,
+            languages=languages,
+        )
+        near = {number for number, _ in dense}
+        found = self._fuse_rankings(dense, lexical, k)
+        if isinstance(encoder, VectorMemory):
+            own = {n: passage for n, passage, _ in found if passage.language in languages}
+            self._remember_vectors(encoder, own)
+        return [
+            (passage, score, "dense" if number in near else "lexical")
+            for number, passage, score in found
+        ]
+
+    @staticmethod
+    def _make_hits(asked: AskedQuestion, found: Sequence[_Found]) -> list[Hit]:
+        return [
+            Hit(passage, score, rank, asked.spelt, finder)
+            for rank, (passage, score, finder) in enumerate(found, 1)
+        ]
 
     def _remember_vectors(self, memory: VectorMemory, found: Mapping[int, Passage]) -> None:
         """So that whoever orders or reads these passages next need not encode them."""
@@ -133,6 +173,14 @@ class HybridRetriever:
         found = [(passages[n], score) for n, score in fused if n in passages]
         best = order_scored(found, self.within)[:k]
         return [(numbers[passage.id], passage, score) for passage, score in best]
+
+
+def _below(found: Sequence[_Found], own: Sequence[_Found]) -> list[_Found]:
+    """What was found, with scores that lie below those of `own`."""
+    if not found or not own:
+        return [*found]
+    scale = min(1.0, own[-1][1] / found[0][1])
+    return [(passage, score * scale, finder) for passage, score, finder in found]
 
 
 def _read_query(reader: QuestionReader | None, query: str) -> AskedQuestion:

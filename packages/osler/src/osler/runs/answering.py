@@ -23,6 +23,7 @@ from osler.answer.abstention import (
     answer_below_notice,
     explain_abstention,
     note_filter,
+    note_languages,
     note_unindexed,
     tell_unread,
 )
@@ -328,7 +329,7 @@ async def _solve_question(
     ):
         answer = solution.answer
         solution = replace(solution, answer=replace(answer, cautions=(*answer.cautions, *shared)))
-    solution = note_unindexed(solution, parts.unindexed)
+    solution = note_languages(note_unindexed(solution, parts.unindexed))
     described = settings.retrieve.describe_filter(solution.answer.language)
     solution = note_filter(solution, described)
     run.emit(Answered(solution))
