@@ -109,3 +109,25 @@ def test_what_keeps_a_formula_from_being_computed(
     formula: str, text: str, kinds: list[str]
 ) -> None:
     assert [each.kind for each in read_slots(FORMULAS[formula], text).problems] == kinds
+
+
+@pytest.mark.parametrize(
+    ("finding", "text", "said"),
+    [
+        ("heart_failure", "房颤，女，76岁，没有心衰", [False]),
+        ("heart_failure", "没有高血压，有心衰", [True]),
+        ("heart_failure", "有糖尿病，不伴心衰", [False]),
+        ("heart_failure", "没心衰", [False]),
+        ("stroke", "没得过中风", [False]),
+        ("stroke", "没中过风", [False]),
+        ("stroke", "以前得过中风", [True]),
+        ("stroke", "未曾中风", [False]),
+        ("heart_failure", "不知有无心衰", []),
+        ("heart_failure", "有没有心衰", []),
+        ("vascular_disease", "没有血管病", [False]),
+    ],
+)
+def test_a_chinese_denial_with_a_word_that_also_affirms_denies(
+    finding: str, text: str, said: list[bool]
+) -> None:
+    assert find_finding(finding, text) == said

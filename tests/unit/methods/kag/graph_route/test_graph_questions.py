@@ -325,3 +325,15 @@ def test_every_relation_joins_kinds_that_there_are() -> None:
     for relation in vocabulary.relations.values():
         assert {kind for ends in relation.ends for kind in ends} <= vocabulary.kinds.keys()
         assert not relation.out & relation.inverse
+
+
+@pytest.mark.parametrize("asked", ["能不能用", "能不能吃", "可不可以用", "该不该用"])
+def test_whether_a_drug_may_be_used_is_not_whether_it_is_forbidden(
+    tmp_path: Path, asked: str
+) -> None:
+    """In 能不能用 stands 不能用: the answer was "yes" to the opposite question."""
+    graph = Graph.create(tmp_path / "graph")
+    graph.add([*FACTS, Relation("X:apirol", "contraindicated_with_disease", "X:deltosis", "X")])
+    graph.add([Name("X:deltosis", "德尔塔病", "X", 1, "zh")])
+    reading = QuestionReader(graph).read(f"德尔塔病人{asked}阿皮罗？", "zh")
+    assert "contraindicates" not in {name for cue in reading.relations for name in cue.relations}

@@ -227,15 +227,19 @@ def _plain_quantities(text: str) -> Iterator[Quantity]:
 
 _NEGATION = re.compile(
     r"\b(?:no|not|without|denies|denied|never|absent|negative for|rather than|neither)\b"
-    r"|n't\b|(?<!有)无|没有|否认|未见|排除",
+    r"|n't\b|(?<!有)[无没]|未(?!成年|来)|否认|排除|不伴|并非|不是",
     re.IGNORECASE,
 )
+# What is only asked after.
+_OPEN = ("有无", "有没有", "是否有", "是否")
 # Somebody else's finding.
 _RELATIVE = re.compile(
     r"\bfamily history of\b|\b(?:mother|father|brother|sister|parents?)\b|家族史|(?:父|母)亲",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"[.;:?!。；：？！]|\bbut\b|\bwith\b|\bhas\b|\band has\b|但|伴|有(?!无)")
+_CLAUSE = re.compile(
+    r"[.;:?!。；：？！]|\bbut\b|\bwith\b|\bhas\b|\band has\b|但|(?<!不)伴|(?<!没)有(?!无|没)"
+)
 _CHILD = re.compile(r"\b(?:child(?:ren)?|boy|girl)\b|儿童|小儿|患儿|男孩|女孩", re.IGNORECASE)
 _INFANT = re.compile(r"\b(?:infant|baby|toddler)\b|婴儿|婴幼儿", re.IGNORECASE)
 _ADULT = re.compile(
@@ -254,7 +258,7 @@ def find_finding(name: str, text: str) -> list[bool]:
     said = []
     for match in pattern.finditer(text):
         clause = _clause_before(text, match.start())
-        if not _RELATIVE.search(clause):
+        if not _RELATIVE.search(clause) and not clause.endswith(_OPEN):
             said.append(not is_negated(clause, text[match.end() :]))
     return list(dict.fromkeys(said))
 

@@ -47,7 +47,7 @@ _PERSON = frozenset({"age", "sex", "group"})
 _BETWEEN = re.compile(
     r"(?:[\s,，:：=＝(（)）]|(?:is|was|are|were|of|at|to|with|a|an|the|over|covering|involving|about|"
     r"around|level|levels|value|concentration|count|equals|measured|score|now|currently|response|"
-    r"ago|for|interval|由|为|是|约|达|值|水平|浓度|占|有|积分|得分|评分)(?![A-Za-z]))*",
+    r"ago|for|interval|由|为|是|约|达|值|水平|浓度|占|有|积分|得分|评分|只有|仅|了|按|一共|共|大约|大概|每分钟|测得|都是)(?![A-Za-z]))*",
     re.IGNORECASE,
 )
 _BEHIND = re.compile(r"[\s,]*(?:(?:of|in|for|on|的|his|her|the|total)\s*)*", re.IGNORECASE)

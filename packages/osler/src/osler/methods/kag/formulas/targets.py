@@ -48,7 +48,7 @@ _SENTENCE = re.compile(r"(?<=[?!？！。])\s*|(?<=\.)\s+(?=[A-Z\d])|[;；]\s*")
 _ASKS = re.compile(
     r"\b(?:what(?:'s|’s)?|how (?:much|many|high|large|big|long)|calculate|compute|estimate|"
     r"determine|work out|give|find|predict|tell|needs?|wants?|like to know|looking for)\b"
-    r"|多少|几分|几|计算|估算|估计|算|求|需要|想知道|想要",
+    r"|多[少长大高重]|几分|几|计算|估算|估计|算|求|需要|想知道|想要",
     re.IGNORECASE,
 )
 # A question about the measure, not for its value.

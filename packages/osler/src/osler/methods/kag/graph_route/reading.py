@@ -122,7 +122,8 @@ def _chinese(words: list[str]) -> re.Pattern[str]:
 
 
 _ASKING = re.compile(
-    r"\b(?:which|what|how many|number of|list|name)\b|哪[些个种几类]?|什么|多少[个种]?|几[个种类]?",
+    r"\b(?:which|what|how many|number of|list|name)\b"
+    r"|哪[些个种几类]?|什么|啥|多少[个种]?|几[个种类样]?",
     re.IGNORECASE,
 )
 _ABBREVIATION = re.compile(r"(?<![\w-])[A-Z]{2}(?![\w-])")
