@@ -9,7 +9,8 @@ from pydantic import ValidationError
 
 from osler.answer.written import WrittenComposer
 from osler.build import run_budget, run_prices
-from osler.cli.render import format_cost, format_money
+from osler.cli.render import format_cost
+from osler.cli.tables import format_money
 from osler.errors import BadConfig
 from osler.llm.core.ask import complete, score_all
 from osler.llm.core.base import Message, Sampling

@@ -24,7 +24,17 @@ from osler.cli.render import (
 from osler.methods.tcrag.monitor import Metric
 from osler.text import escape_controls
 from osler.trace import Event, SourcesPlanned, Started
-from osler.types import Answer, Evidence, Grounding, Hit, Passage, Question, Solution, Statement
+from osler.types import (
+    Answer,
+    Evidence,
+    Grounding,
+    Halt,
+    Hit,
+    Passage,
+    Question,
+    Solution,
+    Statement,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -116,6 +126,20 @@ def test_the_page_of_a_plan(plain_events: tuple[Event, ...], question: Question)
 def test_a_chinese_abstention_is_in_chinese(question: Question) -> None:
     lines = answer_block(Answer(language="zh"), question)
     assert text_of(*lines) == "现有证据没有说明。\n"
+
+
+def test_what_stands_around_a_chinese_answer_is_chinese(
+    plain_events: tuple[Event, ...], question: Question, solution: Solution
+) -> None:
+    chinese = replace(question, language="zh")
+    answer = replace(solution.answer, language="zh")
+    ended = replace(solution, answer=answer, halt=Halt.NO_EVIDENCE, why="nothing was found")
+    page = report(plain_events, chinese, ended)
+    shown = text_of(run_page(page, with_film=False, with_facts=False, with_passages=False))
+    for english in ("How:", "Extractive", "read;", "passages", "quoted", "no_evidence", "nothing"):
+        assert english not in shown
+    for chinese_words in ("经过：", "摘引原文", "以下为原文摘句", "没有回答这个问题"):
+        assert chinese_words in shown
 
 
 def test_a_chosen_option_is_shown_with_its_words(solution: Solution) -> None:

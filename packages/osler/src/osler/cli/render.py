@@ -12,7 +12,8 @@ from rich.text import Text
 
 from osler.answer import NOTHING_SAID
 from osler.cli.film import describe_plan, draw_film, planned_sources
-from osler.cli.tables import age_notes, count_noun
+from osler.cli.tables import age_notes, count_noun, format_money
+from osler.cli.words import say, say_end, say_read
 from osler.text import escape_controls
 from osler.trace import (
     DangerNoticed,
@@ -31,7 +32,6 @@ from osler.types import (
     Grounding,
     Halt,
     Hit,
-    Money,
     Passage,
     Question,
     Solution,
@@ -39,8 +39,6 @@ from osler.types import (
 )
 
 ILLUSTRATIVE = "illustrative sample text, not a clinical reference"
-# The smallest amount that is written out.
-_LEAST = 0.0001
 # Stand around a quote, so that it is seen without colour.
 OPEN, CLOSE = "«", "»"
 
@@ -104,14 +102,14 @@ def run_page(
         blocks.append(cautions_block(answer))
         blocks.append(proof_block(proof_steps(report.events), answer))
     if with_film:
-        blocks.append([_heading_text("How it went"), *draw_film(report.events, notes=notes)])
-    elif report.solution is None:
         blocks.append(
             [
-                Text(escape_controls(describe_plan(event)))
-                for event in planned_sources(report.events)
+                _heading_text(say("How it went", report.question.language)),
+                *draw_film(report.events, notes=notes),
             ]
         )
+    elif report.solution is None:
+        blocks.append(_plan_lines(report))
     blocks.append(list(facts_block(report)) if with_facts else how_lines(report))
     return _space_blocks(blocks)
 
@@ -121,14 +119,16 @@ def how_lines(report: RunPage) -> list[RenderableType]:
     reasons = (
         why for event in report.events if isinstance(event, Retrieved) for why in event.failed
     )
-    down = [f"! source down: {reason}" for reason in dict.fromkeys(reasons)]
+    language = report.question.language
+    down = [f"! {say('source down', language)}: {reason}" for reason in dict.fromkeys(reasons)]
     parts = [report.strategy, *_how_it_ended(report)]
     if report.seconds is not None:
-        parts.append(f"{report.seconds:.0f} s")
+        parts.append(f"{report.seconds:.0f} {say('s', language)}")
     if report.solution is not None and report.solution.usage.money is not None:
         parts.append(format_money(report.solution.usage.money))
-    again = f"osler trace {report.run}" if report.kept else "not kept"
-    summary = f"How: {'; '.join(parts)}" + (f" ({again})" if report.solution else "")
+    again = f"osler trace {report.run}" if report.kept else say("not kept", language)
+    summary = say("How: ", language) + say("; ", language).join(parts)
+    summary += f" ({again})" if report.solution else ""
     return [
         *(Text(escape_controls(line), style="yellow") for line in down),
         Text(escape_controls(summary), style="dim"),
@@ -139,14 +139,15 @@ def _how_it_ended(report: RunPage) -> Iterator[str]:
     read = list_read_passages(report.events)
     sources = dict.fromkeys(sorted(id.partition(":")[0] for id in read))
     if read:
-        yield f"{count_noun(len(read), 'passage')} of {', '.join(sources)} read"
+        yield say_read(len(read), [*sources], report.question.language)
     if report.solution is None:
         return
     answer, halt = report.solution.answer, report.solution.halt
     if answer.statements:
-        yield "quoted" if answer.authorship is Authorship.EXTRACTIVE else "worded by a model"
+        quoted = answer.authorship is Authorship.EXTRACTIVE
+        yield say("quoted" if quoted else "worded by a model", report.question.language)
     if halt is not Halt.CONVERGED:
-        yield f"{halt.value}: {' '.join(report.solution.why.split())}"
+        yield say_end(halt, " ".join(report.solution.why.split()), report.question.language)
 
 
 def compare_page(reports: Sequence[RunPage]) -> RenderableType:
@@ -179,7 +180,7 @@ def answer_block(answer: Answer, question: Question) -> list[RenderableType]:
     if answer.grounding is Grounding.ABSTAINED:
         note = note or NOTHING_SAID[answer.language]
     elif answer.authorship is Authorship.EXTRACTIVE and answer.statements:
-        note = note or "Extractive: quoted sentences, worded by no model."
+        note = note or say("Extractive: quoted sentences, worded by no model.", answer.language)
     if note:
         lines.append(Text(escape_controls(note), style="italic"))
     return lines
@@ -190,7 +191,7 @@ def evidence_block(answer: Answer, run: str) -> list[RenderableType]:
     inside it."""
     if not answer.evidence:
         return []
-    lines: list[RenderableType] = [_heading_text("Evidence")]
+    lines: list[RenderableType] = [_heading_text(say("Evidence", answer.language))]
     for group in _by_passage(answer):
         marks, passage = " ".join(mark for mark, _ in group), group[0][1].passage
         lines += _passage_entry(marks, passage, mark_quotes(group), age_notes(answer, passage, run))
@@ -206,7 +207,7 @@ def source_lines(answer: Answer, run: str) -> list[RenderableType]:
         if one.quote not in answer.text:
             lines.append(_Indented(Text(escape_controls(f"{OPEN}{one.quote}{CLOSE}"))))
     if any(one.passage.illustrative for one in answer.evidence):
-        lines.append(Text(ILLUSTRATIVE, style="yellow"))
+        lines.append(Text(say(ILLUSTRATIVE, answer.language), style="yellow"))
     return lines
 
 
@@ -219,7 +220,7 @@ def proof_block(steps: Sequence[ProofStep], answer: Answer) -> list[RenderableTy
     marked: dict[str, list[str]] = {}
     for one, mark in zip(answer.evidence, answer.marks, strict=True):
         marked.setdefault(one.passage.id, []).append(mark)
-    lines: list[RenderableType] = [_heading_text("By these steps")]
+    lines: list[RenderableType] = [_heading_text(say("By these steps", answer.language))]
     for step in shown:
         cited = {mark for id in step.passages for mark in marked.get(id, ())}
         marks = "".join(f" {mark}" for mark in answer.marks if mark in cited)
@@ -228,6 +229,11 @@ def proof_block(steps: Sequence[ProofStep], answer: Answer) -> list[RenderableTy
         if step.computed:
             lines.append(_Indented(Text(escape_controls(step.computed))))
     return lines
+
+
+def _plan_lines(report: RunPage) -> list[RenderableType]:
+    planned = planned_sources(report.events)
+    return [Text(escape_controls(describe_plan(event))) for event in planned]
 
 
 def plan_block(steps: Sequence[ProofStep]) -> list[RenderableType]:
@@ -240,7 +246,7 @@ def cautions_block(answer: Answer) -> list[RenderableType]:
     """The cautions, each with the quotes that are not among the evidence."""
     if not answer.cautions:
         return []
-    lines: list[RenderableType] = [_heading_text("Cautions")]
+    lines: list[RenderableType] = [_heading_text(say("Cautions", answer.language))]
     for caution in answer.cautions:
         lines.append(Text(escape_controls(f"! {caution.rule}: {caution.text}"), style="yellow"))
         for against in caution.evidence[1:]:
@@ -280,23 +286,10 @@ def format_cost(usage: Usage, seconds: float | None) -> str:
     return f"{counts}; tokens: {tokens}; {spent:.1f} s{paid}"
 
 
-def format_money(money: Money) -> str:
-    """An amount with its currency; one that is not 0 is never written as 0."""
-    if 0 < money.amount < _LEAST:
-        return f"under {_LEAST} {money.currency}"
-    digits = 4 if money.amount < 1 else 2
-    return f"{money.amount:,.{digits}f} {money.currency}"
-
-
 def short_page(report: RunPage) -> Group:
     """The answer alone, for `--quiet`."""
     if report.solution is None:
-        return Group(
-            *(
-                Text(escape_controls(describe_plan(event)))
-                for event in planned_sources(report.events)
-            )
-        )
+        return Group(*_plan_lines(report))
     answer = report.solution.answer
     cautions = (escape_controls(f"! {caution.rule}: {caution.text}") for caution in answer.cautions)
     return Group(*answer_block(answer, report.question), *map(Text, cautions))
@@ -369,7 +362,7 @@ def _passage_entry(
         Text(escape_controls(f"{mark} {head}" if mark else head), style="cyan")
     ]
     if passage.illustrative:
-        lines.append(_Indented(Text(ILLUSTRATIVE, style="yellow")))
+        lines.append(_Indented(Text(say(ILLUSTRATIVE, passage.language), style="yellow")))
     return [*lines, _Indented(body)]
 
 

@@ -15,6 +15,7 @@ import typer
 
 from osler.cli.progress import INTERVAL, PATIENCE, repeat_often
 from osler.cli.session import ABSTAINED, PARTIAL, REFUSED, CliSession, write_json
+from osler.cli.words import say
 from osler.errors import OslerError, translate_os_errors
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from osler.runs.answering import FinishedRun
     from osler.settings import Settings
     from osler.trace import Event, Sink
-    from osler.types import Question
+    from osler.types import Language, Question
 
 # What is done, and what comes after it; empty where that is open.
 Step = tuple[str, str]
@@ -31,29 +32,35 @@ Step = tuple[str, str]
 _AFRESH = "\r\x1b[2K"
 
 
-def describe_step(event: Event) -> Step | None:
+def describe_step(event: Event, language: Language = "en") -> Step | None:
     """The step that begins with an event; `None` where the one before goes on."""
     from osler import trace
 
+    zh = language == "zh"
     match event:
         case trace.Started():
             return "reading the question", "a search"
         case trace.SourcesPlanned():
             sources = dict.fromkeys(query.source for query in event.queries)
-            return f"planned what to ask of {_join_words([*sources])}", "a search"
+            asked = _join_words([*sources], language)
+            return (f"要查 {asked}" if zh else f"planned what to ask of {asked}"), "a search"
         case trace.Searched():
-            return f"searching {_join_words(event.sources)}", "reading what is found"
+            asked = _join_words(event.sources, language)
+            return (f"正在检索 {asked}" if zh else f"searching {asked}"), "reading what is found"
         case trace.Retrieved():
             read = [hit.passage for hit in event.hits]
-            return _reading_words(read), "the answer, or another search"
+            return _reading_words(read, language), "the answer, or another search"
         case trace.PassagesOrdered():
-            return _reading_words(event.passages), "the answer, or another search"
+            return _reading_words(event.passages, language), "the answer, or another search"
         case trace.FormsPlanned():
-            return f"planned {len(event.nodes)} steps", "the first step"
+            count = len(event.nodes)
+            return (f"分 {count} 步" if zh else f"planned {count} steps"), "the first step"
         case trace.FormBegun():
-            return f"step {event.n}: {event.question}", "its answer"
+            head = f"第 {event.n} 步：" if zh else f"step {event.n}: "
+            return f"{head}{event.question}", "its answer"
         case trace.FormSolved():
-            return f"step {event.n} is done", "the next step, or the answer"
+            done = f"第 {event.n} 步完成" if zh else f"step {event.n} is done"
+            return done, "the next step, or the answer"
         case trace.Calculated():
             return "calculating", "the answer"
         case trace.Pushed() if event.kind == "Thought":
@@ -63,15 +70,20 @@ def describe_step(event: Event) -> Step | None:
     return None
 
 
-def _reading_words(passages: Sequence[str]) -> str:
+def _reading_words(passages: Sequence[str], language: Language) -> str:
     sources = dict.fromkeys(id.partition(":")[0] for id in passages)
     if not passages:
         return "nothing found there"
-    return f"reading {len(passages)} passages of {_join_words([*sources])}"
+    named, count = _join_words([*sources], language), len(passages)
+    if language == "zh":
+        return f"正在读 {named} 的 {count} 段"
+    return f"reading {count} passages of {named}"
 
 
-def _join_words(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str], language: Language) -> str:
     """Three at most: the line must fit."""
+    if language == "zh":
+        return ("、".join(words[:3]) + ("等" if len(words) > 3 else "")) or "现有的内容"
     more = f" and {len(words) - 3} more" if len(words) > 3 else ""
     return (", ".join(words[:3]) + more) or "what there is"
 
@@ -87,12 +99,17 @@ class WaitingLine:
     clock: Callable[[], float] = time.monotonic
     began: float = field(init=False)
     _said: float = field(init=False)
+    language: Language = field(default="en", init=False)
 
     def __post_init__(self) -> None:
         self.began = self._said = self.clock()
 
     def turn_to(self, event: Event) -> None:
-        self.now = describe_step(event) or self.now
+        from osler import trace
+
+        if isinstance(event, trace.Started):
+            self.language = event.question.language
+        self.now = describe_step(event, self.language) or self.now
         self.show()
 
     def show(self) -> None:
@@ -116,8 +133,10 @@ class WaitingLine:
         from osler.text import escape_controls
 
         step, then = self.now
-        after = f"; next: {then}" if then else ""
-        return escape_controls(f"{step}, {self.clock() - self.began:.0f} s{after}")
+        told = self.language
+        after = f"{say('; next: ', told)}{say(then, told)}" if then else ""
+        waited = f"{self.clock() - self.began:.0f} {say('s', told)}"
+        return escape_controls(f"{say(step, told)}, {waited}{after}")
 
 
 @contextmanager

@@ -11,13 +11,16 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
+from osler.cli.words import say
 from osler.reports import age_at
 from osler.text import escape_controls
 
 if TYPE_CHECKING:
     from osler.doctor import Check
-    from osler.types import Answer, Passage
+    from osler.types import Answer, Money, Passage
 
+# The smallest amount that is written out.
+_LEAST = 0.0001
 _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red"}
 _EMPTY: tuple[object, ...] = ("", [], {}, ())
 # Characters of a cell from which on its column is folded; below, ids and counts are copied whole.
@@ -189,6 +192,14 @@ def format_size(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
+def format_money(money: Money) -> str:
+    """An amount with its currency; one that is not 0 is never written as 0."""
+    if 0 < money.amount < _LEAST:
+        return f"under {_LEAST} {money.currency}"
+    digits = 4 if money.amount < 1 else 2
+    return f"{money.amount:,.{digits}f} {money.currency}"
+
+
 def checks_page(checks: Sequence[Check]) -> Group:
     lines: list[RenderableType] = []
     for check in checks:
@@ -227,5 +238,8 @@ def plain_text(words: str, style: str = "") -> Text:
 def age_notes(answer: Answer, passage: Passage, run: str) -> list[str]:
     """How old a passage was when the run was made, and that a later issue of it was found."""
     age = age_at(run, passage.locator.year)
-    aged = "" if age is None else f"{count_noun(age, 'year')} old" if age else "of this year"
-    return [note for note in (aged, "superseded" * (passage.id in answer.superseded)) if note]
+    zh = answer.language == "zh"
+    old = f"{age} 年前" if zh else f"{count_noun(age or 0, 'year')} old"
+    aged = "" if age is None else old if age else say("of this year", answer.language)
+    later = say("superseded", answer.language) if passage.id in answer.superseded else ""
+    return [note for note in (aged, later) if note]
