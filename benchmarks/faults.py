@@ -63,11 +63,11 @@ from osler_lab.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCel
 from osler_lab.jobs.journal import append_line, read_lines, require_agreement
 from osler_lab.testing.scripted import HashingEncoder
 from osler_lab.train.record import DATA, write_records
+from osler_serve.active_runs import ActiveRun
 from osler_serve.app import build_state
 from osler_serve.keys import Caller
 from osler_serve.ops import forget as forgetting
 from osler_serve.ops.backup import check_backup, make_backup, part_folders, restore_backup
-from osler_serve.run_manager import ActiveRun
 
 WORDS = ("iron", "zinc", "gold", "lead")
 CUTS = ("cut", "cut-strict")

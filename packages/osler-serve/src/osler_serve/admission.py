@@ -17,6 +17,7 @@ from osler.settings import Settings
 from osler_serve.keys import Caller
 from osler_serve.ledger import Ledger
 from osler_serve.problems import RefusedRequest
+from osler_serve.shared_runs import SharedRuns
 
 # Seconds without a new request, after which there is calm.
 GAP = 0.02
@@ -63,8 +64,8 @@ class SearchLimiter:
 class TokenBudget:
     """Tokens of a key in a day (UTC). A run that begins before midnight is booked when it ends."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger, shared: SharedRuns) -> None:
+        self._ledger, self._shared = ledger, shared
 
     def reserve(self, caller: Caller, settings: Settings) -> tuple[Settings, int]:
         """The settings, bound to what is left of the day, and how much the run may spend.
@@ -75,7 +76,10 @@ class TokenBudget:
         if (allowed := caller.scope.tokens) is None:
             return settings, 0
         now = datetime.now(UTC)
-        left = allowed - caller.reserved - self._ledger.spent_tokens(caller.id, _day(now))
+        _, elsewhere = self._ledger.count_elsewhere(caller.id, self._shared.worker)
+        left = (
+            allowed - caller.reserved - elsewhere - self._ledger.spent_tokens(caller.id, _day(now))
+        )
         if left <= 0:
             raise RefusedRequest(
                 429,

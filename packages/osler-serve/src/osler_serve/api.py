@@ -25,12 +25,20 @@ from osler_serve import choices, schemas
 from osler_serve.graph_views import caller_graph, read_concept
 from osler_serve.keys import Caller
 from osler_serve.problems import RefusedRequest
-from osler_serve.run_streams import SSE_HEADERS, SSE_MEDIA, stream_active, stream_recorded
+from osler_serve.run_streams import (
+    SSE_HEADERS,
+    SSE_MEDIA,
+    stream_active,
+    stream_elsewhere,
+    stream_recorded,
+)
 from osler_serve.run_views import (
     RunView,
     active_run,
     finished_folder,
+    is_elsewhere,
     load_run,
+    stop_run,
     visible_entries,
 )
 from osler_serve.state import ServerState, current_caller, current_state
@@ -166,6 +174,8 @@ async def run_events(
     seen = after if after is not None else _event_number(last_event_id)
     if live := active_run(site.desk, caller, id):
         body = stream_active(site.desk, live, seen)
+    elif await is_elsewhere(site.desk, caller, id):
+        body = stream_elsewhere(site.desk, caller, id, seen)
     else:
         body = stream_recorded((await load_run(site.desk, caller, id)).lines, seen)
     return StreamingResponse(body, media_type=SSE_MEDIA, headers=SSE_HEADERS)
@@ -182,8 +192,7 @@ def _event_number(given: str) -> int:
 @router.post("/runs/{id}/cancel", tags=["runs"])
 async def cancel_run(id: RunId, site: At, caller: Who) -> reports.RunReport:
     """Stop it, and its model call; a run that is over stays as it is."""
-    if live := active_run(site.desk, caller, id):
-        await site.desk.cancel_run(live)
+    await stop_run(site.desk, caller, id)
     return (await load_run(site.desk, caller, id)).report()
 
 

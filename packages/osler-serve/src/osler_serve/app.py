@@ -50,6 +50,7 @@ from osler_serve.audited_requests import AuditedRequests
 from osler_serve.clinic import endpoints as clinic
 from osler_serve.clinic import launch_page
 from osler_serve.clinic.hook_wire import OperationOutcome
+from osler_serve.handover import watch_others
 from osler_serve.keys import Authenticator, Caller, check_binding
 from osler_serve.ledger import Ledger
 from osler_serve.metrics import MEDIA, ServerMetrics
@@ -248,10 +249,12 @@ def create_app(site: ServerState) -> FastAPI:
         async with AsyncExitStack() as stack:
             stack.callback(site.ledger.close)
             stack.callback(site.shelf.close)
-            stack.push_async_callback(site.desk.drain, 0.0)
             await stack.enter_async_context(mcp.session_manager.run())
             if left := stack.enter_context(site.ledger.hold_open(site.desk.is_kept)):
                 _LOG.warning("%d runs were not finished when the server stopped", left)
+            stack.enter_context(site.desk.shared.hold_open())
+            stack.push_async_callback(_end_task, asyncio.create_task(watch_others(site.desk)))
+            stack.push_async_callback(site.desk.drain, 0.0)
             await _warm_up(site)
             stack.push_async_callback(_end_task, asyncio.create_task(site.uploads.work()))
             # What is loaded stays: looking through it for garbage stops all requests for 0.1 s.

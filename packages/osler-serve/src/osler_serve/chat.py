@@ -34,10 +34,10 @@ from osler.trace import (
 from osler.types import Answer, Evidence, Halt, Usage
 from osler_serve import chat_wire as wire
 from osler_serve import choices
+from osler_serve.active_runs import ActiveRun
 from osler_serve.api import At, Who
 from osler_serve.keys import Caller
 from osler_serve.problems import BadParameter, RefusedRequest
-from osler_serve.run_manager import ActiveRun
 from osler_serve.run_streams import PING_SECONDS, SSE_HEADERS, SSE_MEDIA, SSE_PING
 from osler_serve.run_views import load_run, started_event
 from osler_serve.state import ServerState

@@ -28,7 +28,7 @@ from osler_serve.api import At, RunId, Who
 from osler_serve.keys import Caller
 from osler_serve.ledger import LedgerEntry
 from osler_serve.problems import RefusedRequest
-from osler_serve.run_views import active_run, load_run, sees_run, walk_entries
+from osler_serve.run_views import load_run, sees_run, stop_run, walk_entries
 from osler_serve.state import ServerState
 
 router = APIRouter(prefix="/api/v1", tags=["threads"], responses=schemas.PROBLEMS)
@@ -80,8 +80,7 @@ async def delete_conversation(id: ConversationId, site: At, caller: Who) -> None
     if [id] != runs:
         await asyncio.to_thread(store.delete_thread, id, caller.workspace)
     for run in runs:
-        if live := active_run(site.desk, caller, run):
-            await site.desk.cancel_run(live)
+        await stop_run(site.desk, caller, run)
         await asyncio.to_thread(store.write_title, run, "", caller.workspace)
         await asyncio.to_thread(_delete_run, site, run)
 

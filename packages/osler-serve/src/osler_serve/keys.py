@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import re
 import secrets
 import time
@@ -57,6 +58,14 @@ class Caller:
                 429, "rate_limited", f"over {self.minute} requests in a minute", retry_after=wait
             )
         self._asked.append(now)
+
+    def describe_room(self, now: float) -> tuple[str, str]:
+        """The values of `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers):
+        what it may do, and what is left of that at the process that answers."""
+        left = max(0, self.minute - len(self._asked))
+        wait = math.ceil(_MINUTE - (now - self._asked[0])) if self._asked else 0
+        policy = f'"requests";q={self.minute};w={_MINUTE:.0f}, "runs";q={self.runs}'
+        return policy, f'"requests";r={left};t={wait}, "runs";r={max(0, self.runs - self.running)}'
 
 
 def new_key(

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import get_args
 
@@ -44,6 +44,9 @@ CREATE TABLE IF NOT EXISTS reach(id TEXT PRIMARY KEY, reach TEXT NOT NULL) WITHO
 CREATE TABLE IF NOT EXISTS spent(
   key TEXT, day TEXT, tokens INTEGER NOT NULL, PRIMARY KEY(key, day)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS statement(mark BLOB PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS claim(
+  id TEXT PRIMARY KEY, worker TEXT NOT NULL, caller TEXT NOT NULL, reserved INTEGER NOT NULL,
+  tries INTEGER NOT NULL, request TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS probe(at REAL NOT NULL);
 """
 _COLUMNS = "id, workspace, caller, created, status, strategy, question, code, detail"
@@ -82,6 +85,21 @@ class StoredKey:
     minute: int | None = None
     scope: str = ""
     """JSON of what it may do (`scopes.KeyScope`); "" = the default scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunClaim:
+    """Which server of the home works on a run that is not over."""
+
+    id: str
+    worker: str
+    caller: str
+    reserved: int
+    """Tokens of the key's day that it may spend."""
+    tries: int
+    """Servers that died over it."""
+    request: str = field(repr=False)
+    """JSON of what another server needs to work on it (`shared_runs.StoredRequest`)."""
 
 
 class Ledger:
@@ -147,8 +165,10 @@ class Ledger:
 
     # Runs
 
-    def begin_run(self, entry: LedgerEntry) -> None:
+    def begin_run(self, entry: LedgerEntry, claim: RunClaim | None = None) -> None:
         with self._lock_database() as db, write_transaction(db):
+            if claim is not None:
+                db.execute("INSERT INTO claim VALUES (?, ?, ?, ?, ?, ?)", astuple(claim))
             db.execute("INSERT INTO reach VALUES (?, ?)", (entry.id, entry.reach))
             db.execute(
                 f"INSERT INTO run({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
@@ -168,7 +188,8 @@ class Ledger:
     def end_run(
         self, id: str, status: Status, *, code: str = "", detail: str = "", events: str = ""
     ) -> None:
-        with self._lock_database() as db:
+        with self._lock_database() as db, write_transaction(db):
+            db.execute("DELETE FROM claim WHERE id = ?", (id,))
             db.execute(
                 "UPDATE run SET status = ?, code = ?, detail = ?, events = ? WHERE id = ?",
                 (status, code, detail, events, id),
@@ -180,6 +201,7 @@ class Ledger:
         A run that `is_kept` finished, and only its end was not noted.
         """
         with self._lock_database() as db:
+            db.execute("DELETE FROM claim")
             open_runs = "SELECT id FROM run WHERE status IN ('queued', 'running')"
             for (id,) in db.execute(open_runs).fetchall():
                 if is_kept(id):
@@ -222,6 +244,27 @@ class Ledger:
                 (workspace, before, before, limit),
             ).fetchall()
         return [LedgerEntry(*row) for row in rows]
+
+    # Runs of several servers
+
+    def find_claim(self, id: str) -> RunClaim | None:
+        with self._lock_database() as db:
+            row = db.execute("SELECT * FROM claim WHERE id = ?", (id,)).fetchone()
+        return RunClaim(*row) if row else None
+
+    def take_claims(self, dead: str, worker: str) -> list[RunClaim]:
+        """Makes the runs of the server `dead` those of `worker`; returns them."""
+        with self._lock_database() as db:
+            taken = "UPDATE claim SET worker = ?, tries = tries + 1 WHERE worker = ? RETURNING *"
+            return [RunClaim(*row) for row in db.execute(taken, (worker, dead)).fetchall()]
+
+    def count_elsewhere(self, caller: str, worker: str) -> tuple[int, int]:
+        """Unfinished runs of the caller at other servers, and the tokens that they may spend."""
+        with self._lock_database() as db:
+            found = "SELECT count(*), coalesce(sum(reserved), 0) FROM claim"
+            row = db.execute(f"{found} WHERE caller = ? AND worker <> ?", (caller, worker))
+            runs, reserved = row.fetchone()
+        return runs, reserved
 
     # Keys
 

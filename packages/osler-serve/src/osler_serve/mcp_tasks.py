@@ -27,13 +27,13 @@ from osler.questions import parse_question
 from osler.runs.threads import standalone_of
 from osler.settings import STRATEGIES
 from osler_serve import choices, schemas
+from osler_serve.active_runs import ActiveRun
 from osler_serve.audited_requests import tool_entry
 from osler_serve.chat_wire import TURNS
 from osler_serve.keys import Caller
 from osler_serve.problems import RefusedRequest
 from osler_serve.reading_tools import At
-from osler_serve.run_manager import ActiveRun
-from osler_serve.run_views import RunView, active_run, load_run
+from osler_serve.run_views import RunView, load_run, stop_run
 from osler_serve.state import ServerState
 
 EXTENSION = "io.modelcontextprotocol/tasks"
@@ -131,8 +131,7 @@ class RunTasks(Extension):
 
     async def _cancel_task(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> Any:
         site, caller, view = await self._load(ctx, params)
-        if live := active_run(site.desk, caller, view.id):
-            await site.desk.cancel_run(live)
+        await stop_run(site.desk, caller, view.id)
         return {"resultType": "complete"}
 
     async def _update_task(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> Any:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from osler.trace import Asked, Event, Retrieved
-from osler_serve.run_manager import ActiveRun, RunManager
+from osler_serve.active_runs import ActiveRun
+from osler_serve.run_manager import RunManager
+from osler_serve.workers import metrics_folder
 
 MEDIA = "text/plain; version=1.0.0; charset=utf-8"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
@@ -16,6 +19,8 @@ class ServerMetrics:
 
     def __init__(self) -> None:
         self.registry = here = CollectorRegistry()
+        # What a process reads when it is asked cannot be put together with others'.
+        self._own = CollectorRegistry() if metrics_folder() else here
         self._requests = Counter(
             "osler_http_requests",
             "Requests by route and status.",
@@ -46,11 +51,9 @@ class ServerMetrics:
 
     def watch_runs(self, desk: RunManager) -> None:
         """Reads how many runs there are when asked."""
-        unfinished = Gauge(
-            "osler_runs_unfinished", "Runs queued or running.", registry=self.registry
-        )
+        unfinished = Gauge("osler_runs_unfinished", "Runs queued or running.", registry=self._own)
         unfinished.set_function(lambda: desk.unfinished)
-        running = Gauge("osler_runs_running", "Runs worked on.", registry=self.registry)
+        running = Gauge("osler_runs_running", "Runs worked on.", registry=self._own)
         running.set_function(lambda: desk.running)
 
     def count_request(self, route: str, status: int, seconds: float) -> None:
@@ -73,4 +76,9 @@ class ServerMetrics:
         self._runs.labels(live.settings.strategy.kind, live.status).inc()
 
     def render_text(self) -> bytes:
-        return generate_latest(self.registry)
+        """Counts and times of all workers together; how many runs there are, of this one."""
+        if metrics_folder() is None:
+            return generate_latest(self.registry)
+        every = CollectorRegistry()
+        MultiProcessCollector(every)  # type: ignore[no-untyped-call]
+        return generate_latest(every) + generate_latest(self._own)

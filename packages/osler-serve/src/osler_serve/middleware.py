@@ -81,7 +81,7 @@ class AuthMiddleware:
             await self._app(scope, receive, send)
             return
         self._pace.note_request()
-        sender = _HeaderSender(send, _request_id(scope))
+        sender = _HeaderSender(send, scope)
         recorded = self._audit.watch(scope, sender)
         began = time.perf_counter()
         try:
@@ -189,9 +189,9 @@ class _BodyReplay:
 class _HeaderSender:
     """Adds what every reply bears."""
 
-    def __init__(self, send: Send, request_id: bytes) -> None:
-        self._send = send
-        self._id = request_id
+    def __init__(self, send: Send, scope: Scope) -> None:
+        self._send, self._scope = send, scope
+        self._id = _request_id(scope)
         self.status = 0
 
     async def __call__(self, message: Message) -> None:
@@ -201,6 +201,9 @@ class _HeaderSender:
             there = {name.lower() for name, _ in given}
             given += [pair for pair in _HEADERS.items() if pair[0] not in there]
             given.append((b"x-request-id", self._id))
+            if (caller := self._scope.get("osler.caller")) is not None:
+                policy, left = caller.describe_room(time.monotonic())
+                given += [(b"ratelimit-policy", policy.encode()), (b"ratelimit", left.encode())]
             message = {**message, "headers": given}
         await self._send(message)
 

@@ -30,7 +30,8 @@ from osler.trace import (
     StateValued,
 )
 from osler.types import Usage
-from osler_serve.run_manager import ActiveRun, Watcher
+from osler_serve.active_runs import ActiveRun
+from osler_serve.run_manager import Watcher
 
 CONTENT = "OSLER_TRACE_CONTENT"
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"

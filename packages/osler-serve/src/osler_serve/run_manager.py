@@ -13,8 +13,9 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 
 from osler.build import Parts
 from osler.build.danger import danger_notice
@@ -27,12 +28,14 @@ from osler.runs import answering
 from osler.runs.files import RECORD
 from osler.settings import ServeSettings, Settings
 from osler.trace import Answered, Asked, DangerNoticed, Event, to_line
-from osler.types import DangerNotice, Question, Solution
+from osler.types import DangerNotice, Question
+from osler_serve.active_runs import ActiveRun, FairRoom
 from osler_serve.admission import Admission, TokenBudget
 from osler_serve.keys import Caller
 from osler_serve.ledger import Ledger, LedgerEntry
 from osler_serve.problems import RefusedRequest, refusal_for
 from osler_serve.scopes import reach_of
+from osler_serve.shared_runs import SharedRuns
 
 _LOG = logging.getLogger("osler_serve")
 # Runs that ended and are still answered for from memory.
@@ -40,53 +43,6 @@ _KEPT = 256
 _ID_DIGITS = 12
 
 Watcher = Callable[["ActiveRun", Event], None]
-
-
-@dataclass
-class ActiveRun:
-    """A run of this process."""
-
-    id: str
-    caller: Caller
-    question: Question
-    settings: Settings
-    created: str
-    plan: SavedPlan | None = None
-    """The source plan that it was given; `None` = the strategy makes its own."""
-    danger: DangerNotice | None = None
-    """The first words to the asker, before the run has a place."""
-    status: Status = "queued"
-    lines: list[str] = field(default_factory=list)
-    """Its events as they are stored; the number of one is its place, from 1."""
-    solution: Solution | None = None
-    code: str = ""
-    detail: str = ""
-    seconds: float | None = None
-    reserved: int = 0
-    """Tokens of the key's day that it may spend."""
-    spent: int = 0
-    task: asyncio.Task[None] | None = None
-    at_end: list[Callable[[], None]] = field(default_factory=list)
-    """What watchers want done when it is over, however it ends."""
-    _bell: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @property
-    def is_over(self) -> bool:
-        return self.status not in ("queued", "running")
-
-    def append_line(self, line: str) -> None:
-        self.lines.append(line)
-        self.wake_watchers()
-
-    def wake_watchers(self) -> None:
-        """Wakes all who wait for the next line."""
-        # A fresh event for those who come later: nobody can miss a line between two waits.
-        bell, self._bell = self._bell, asyncio.Event()
-        bell.set()
-
-    async def wait_for_line(self) -> None:
-        """Returns when there may be something new."""
-        await self._bell.wait()
 
 
 class RunManager:
@@ -99,13 +55,15 @@ class RunManager:
         limits: ServeSettings,
         watchers: tuple[Watcher, ...] = (),
         watch_end: Callable[[ActiveRun], None] = lambda _: None,
+        shared: SharedRuns | None = None,
     ) -> None:
+        self.shared = shared or SharedRuns(ledger, shelf.settings.home / "serve" / "live")
         self.shelf = shelf
         self.ledger = ledger
         self.limits = limits
         self.draining = False
         self.pace = Admission()
-        self.tokens = TokenBudget(ledger)
+        self.tokens = TokenBudget(ledger, self.shared)
         self._watchers = watchers
         self._watch_end = watch_end
         self._live: dict[str, ActiveRun] = {}
@@ -113,7 +71,7 @@ class RunManager:
         # Runs that are over, and of which the ledger does not know it yet.
         self._unfiled: dict[str, ActiveRun] = {}
         self._planning = 0
-        self._room = asyncio.Semaphore(limits.runs)
+        self._room = FairRoom(limits.runs)
         self._took = 1.0
         """Seconds of the last runs, roughly: the wait that a client is advised."""
 
@@ -128,7 +86,9 @@ class RunManager:
 
     def count_ahead(self, id: str) -> int:
         """Runs that wait for a place before this one does; 0 for one that does not wait."""
-        waiting = [live.id for live in self._live.values() if live.status == "queued"]
+        waiting = self._room.list_waiting()
+        late = [each.id for each in self._live.values() if each.status == "queued"]
+        waiting += [each for each in late if each not in set(waiting)]
         return waiting.index(id) if id in waiting else 0
 
     async def start_run(
@@ -160,11 +120,7 @@ class RunManager:
             danger,
             reserved=reserved,
         )
-        if danger is not None:
-            live.append_line(to_line(DangerNoticed(danger)))
-        self._live[live.id] = live
-        caller.running += 1
-        caller.reserved += reserved
+        self._take_place(live)
         try:
             # Before it is acknowledged: after a crash the run is known as interrupted.
             await asyncio.to_thread(self._begin_record, live)
@@ -175,8 +131,28 @@ class RunManager:
                 refused.danger = danger
                 raise refused from error
             raise
+        return self._set_to_work(live)
+
+    def _take_place(self, live: ActiveRun) -> None:
+        if live.danger is not None:
+            live.append_line(to_line(DangerNoticed(live.danger)))
+        self._live[live.id] = live
+        live.caller.running += 1
+        live.caller.reserved += live.reserved
+
+    def _set_to_work(self, live: ActiveRun) -> ActiveRun:
         live.task = asyncio.create_task(self._work_on(live), name=f"run {live.id}")
         return live
+
+    def begin_again(self, live: ActiveRun) -> None:
+        """Works on a run that a server of this home left when it died."""
+        self._take_place(live)
+        self._share_lines(live)
+        self._set_to_work(live)
+
+    def _share_lines(self, live: ActiveRun) -> None:
+        self.shared.open_lines(live.id, live.lines)
+        live.share = partial(self.shared.write_line, live.id)
 
     async def make_plan(self, caller: Caller, question: Question, settings: Settings) -> SavedPlan:
         """A source plan. It takes a place like a run, and is not kept.
@@ -196,7 +172,10 @@ class RunManager:
                 spent += event.usage.tokens
 
         try:
-            async with self._room, asyncio.timeout(self.limits.run_seconds):
+            async with (
+                self._room.hold_place(caller.id),
+                asyncio.timeout(self.limits.run_seconds),
+            ):
                 parts = await self.shelf.parts_for(settings)
                 return await answering.plan_question(settings, question, parts=parts, sink=count)
         except TimeoutError:
@@ -214,7 +193,13 @@ class RunManager:
 
     def _begin_record(self, live: ActiveRun) -> None:
         self.check_writable()  # the ledger grows where a full inode table takes no folder of a run
-        self.ledger.begin_run(self._ledger_entry(live))
+        # What is not kept is told to nobody else, and nobody else goes on with it.
+        is_shared = bool(self.shared.worker) and live.settings.runs.keep
+        self.ledger.begin_run(
+            self._ledger_entry(live), self.shared.make_claim(live) if is_shared else None
+        )
+        if is_shared:
+            self._share_lines(live)
 
     def check_writable(self) -> None:
         """Raises `StorageFailed` where a run could not be kept."""
@@ -245,8 +230,9 @@ class RunManager:
     def _require_place(self, caller: Caller) -> None:
         if self.draining:
             raise RefusedRequest(503, "stopping", "the server is about to stop", retry_after=10.0)
-        if caller.running >= caller.runs:
-            said = f"{caller.running} runs of yours are not finished; the limit is {caller.runs}"
+        elsewhere, _ = self.ledger.count_elsewhere(caller.id, self.shared.worker)
+        if (running := caller.running + elsewhere) >= caller.runs:
+            said = f"{running} runs of yours are not finished; the limit is {caller.runs}"
             raise RefusedRequest(429, "too_many_runs", said, retry_after=self._took)
         if self.unfinished >= self.limits.runs + self.limits.waiting:
             raise RefusedRequest(503, "full", "all places are taken", retry_after=self._took)
@@ -255,7 +241,10 @@ class RunManager:
         began = time.perf_counter()
         try:
             await self.pace.wait_for_lull()
-            async with self._room, asyncio.timeout(self.limits.run_seconds):
+            async with (
+                self._room.hold_place(live.caller.id, live.id),
+                asyncio.timeout(self.limits.run_seconds),
+            ):
                 live.status = "running"
                 await self._solve_run(live)
             self._set_outcome(live, "finished")
@@ -336,6 +325,7 @@ class RunManager:
         alone = live.settings.runs.keep and live.status != "finished"
         events = "\n".join(live.lines) if alone else ""
         self.ledger.end_run(live.id, live.status, code=live.code, detail=live.detail, events=events)
+        self.shared.close_lines(live.id)
         self.tokens.book(live.caller, live.spent)
 
     def _file_late(self) -> None:
@@ -358,8 +348,12 @@ class RunManager:
 
     def find_run(self, id: str, workspace: str) -> ActiveRun | None:
         """A run of this process; `None` for another's, as for one that is not there."""
-        found = self._live.get(id) or self._ended.get(id) or self._unfiled.get(id)
+        found = self.find_any(id)
         return found if found and found.caller.workspace == workspace else None
+
+    def find_any(self, id: str) -> ActiveRun | None:
+        """A run of this process, whoever asked."""
+        return self._live.get(id) or self._ended.get(id) or self._unfiled.get(id)
 
     def drop_ended(self, id: str) -> None:
         """Forgets a run that is over and deleted."""

@@ -29,10 +29,11 @@ from osler.trace import (
     read_events,
 )
 from osler.types import DangerNotice, Question, Solution
+from osler_serve.active_runs import ActiveRun
 from osler_serve.keys import Caller
 from osler_serve.ledger import WORKSPACE, LedgerEntry
 from osler_serve.problems import RefusedRequest
-from osler_serve.run_manager import ActiveRun, RunManager
+from osler_serve.run_manager import RunManager
 from osler_serve.scopes import RunReach, reach_from_lines, reach_of, read_reach
 
 _DANGER = '"type":"run.danger"}'
@@ -108,6 +109,29 @@ def active_run(desk: RunManager, caller: Caller, id: str) -> ActiveRun | None:
     """A run of this process that the caller may see."""
     found = desk.find_run(id, caller.workspace) if _ID.fullmatch(id) else None
     return found if found and reach_of(found.settings).is_open_to(_access(desk, caller)) else None
+
+
+async def is_elsewhere(desk: RunManager, caller: Caller, id: str) -> bool:
+    """Whether another server of this home works on the run, which the caller may see."""
+    if desk.find_any(id) is not None or not await is_visible_run(desk, caller, id):
+        return False
+    return await asyncio.to_thread(desk.shared.find_lines, id) is not None
+
+
+async def stop_run(desk: RunManager, caller: Caller, id: str) -> None:
+    """Cancels a run that the caller may see, at whichever server of this home; returns when it is
+    put away, or the other server long did not answer."""
+    if live := active_run(desk, caller, id):
+        await desk.cancel_run(live)
+        return
+    for _ in range(_STOP_LOOKS):
+        if not await is_elsewhere(desk, caller, id):
+            return
+        await asyncio.to_thread(desk.shared.ask_to_stop, id)
+        await asyncio.sleep(_STOP_PAUSE)
+
+
+_STOP_LOOKS, _STOP_PAUSE = 100, 0.1
 
 
 def visible_entries(
@@ -249,7 +273,7 @@ def _view_folder(desk: RunManager, id: str, entry: LedgerEntry | None) -> RunVie
     if record is None:
         if entry is None:
             raise _unknown_run(id)
-        return _view_entry(entry, desk.ledger.run_lines(id))
+        return _view_entry(entry, desk.ledger.run_lines(id) or desk.shared.read_lines(id))
     lines, last = _load_events(folder)
     return RunView(
         id,

@@ -16,9 +16,11 @@ from osler.errors import BadArgument, BadConfig, translate_os_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from socket import socket as Socket  # noqa: N812  a class
 
     from osler.settings import Settings
     from osler_serve.ledger import Ledger
+    from osler_serve.state import ServerState
 
 app = CommandGroup(invoke_without_command=True)
 key = CommandGroup(no_args_is_help=True)
@@ -37,6 +39,9 @@ def serve(
     warm: Annotated[
         bool, typer.Option("--warm", help="Answer `osler ask` of this home too, loaded before.")
     ] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=256, help="Processes that answer; 1 by default.")
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -49,7 +54,9 @@ def serve(
     if context.invoked_subcommand is not None:
         return
     here = open_session(context, as_json=as_json, quiet=quiet)
-    settings = here.load_settings({"serve.host": host, "serve.port": port})
+    settings = here.load_settings(
+        {"serve.host": host, "serve.port": port, "serve.workers": workers}
+    )
 
     def announce(url: str) -> None:
         if here.json:
@@ -70,10 +77,12 @@ def serve(
 def run_server(here: CliSession, settings: Settings, announce: Callable[[str], None]) -> None:
     """Listens, announces the address, and serves until it is stopped."""
     _require_extra("fastapi", "uvicorn", "mcp", "prometheus_client")
-    from osler_serve.app import build_state, create_app
-    from osler_serve.transport import build_server, open_sockets
+    from osler_serve.app import build_state
+    from osler_serve.transport import open_sockets
+    from osler_serve.workers import check_workers, run_workers
 
-    _set_up_log(here)
+    level = _set_up_log(here)
+    check_workers(settings)
     made = build_state(settings, report_page)
     place, fix = f"{settings.serve.host}:{settings.serve.port}", "choose another with --port"
     with translate_os_errors(f"{place} cannot be listened on", BadConfig, fix):
@@ -82,7 +91,28 @@ def run_server(here: CliSession, settings: Settings, announce: Callable[[str], N
     host = settings.serve.host
     name = f"[{host}]" if ":" in host else host
     announce(f"http://{name}:{socket.getsockname()[1]}")
-    build_server(create_app(made), made).run([socket])
+    if settings.serve.workers == 1:
+        _serve_state(made, socket)
+        return
+    made.shelf.close()
+    made.ledger.close()  # each worker opens its own
+    run_workers(settings, socket, level, serve_worker)
+
+
+def serve_worker(settings: Settings, socket: Socket, level: int) -> None:
+    """One process of several: serves at the socket until it is stopped."""
+    from osler_serve.app import build_state
+    from osler_serve.server_log import set_up_log
+
+    set_up_log(level)
+    _serve_state(build_state(settings, report_page), socket)
+
+
+def _serve_state(site: ServerState, socket: Socket) -> None:
+    from osler_serve.app import create_app
+    from osler_serve.transport import build_server
+
+    build_server(create_app(site), site).run([socket])
 
 
 def report_page(log: Path) -> str:
@@ -277,9 +307,12 @@ def _require_extra(*modules: str) -> None:
         raise BadConfig("the server needs the extra `serve`", fix='pip install "osler[serve]"')
 
 
-def _set_up_log(here: CliSession) -> None:
+def _set_up_log(here: CliSession) -> int:
+    """The level of what is logged."""
     import logging
 
     from osler_serve.server_log import set_up_log
 
-    set_up_log(logging.ERROR if here.quiet else logging.WARNING)
+    level = logging.ERROR if here.quiet else logging.WARNING
+    set_up_log(level)
+    return level

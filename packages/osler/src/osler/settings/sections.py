@@ -256,6 +256,9 @@ class ServeSettings(SettingsSection):
     host: str = Field(default="127.0.0.1", min_length=1, max_length=255)
     """Address to listen on; one that others can reach needs a key first (`osler serve key add`)."""
     port: Whole = Field(default=8642, ge=0, le=65_535, description="0 = one that is free.")
+    workers: Whole = Field(default=1, ge=1, le=256)
+    """Processes that answer, over one home. What follows is of each of them, but for a key's
+    unfinished runs and tokens, which count together."""
     hosts: Names = ()
     """Names under which others call the server; its own address and loopback are always among
     them."""

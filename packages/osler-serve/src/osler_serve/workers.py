@@ -1,0 +1,115 @@
+"""Several processes of one server: they share its address and its home.
+
+The parent listens and starts them; one that dies is started again, and the others go on with its
+runs (`handover`). A worker whose parent has gone stops too.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from socket import socket
+
+from osler.errors import BadConfig
+from osler.settings import Settings
+
+_LOG = logging.getLogger("osler_serve")
+# What uvicorn ends with where the application cannot start.
+_NO_START = 3
+# Seconds before a worker that died is started again: one that always dies must not burn a core.
+_PAUSE = 0.5
+# Seconds beyond the draining that a worker has to end.
+_END = 15.0
+# Where workers put their counts together; the name is prometheus_client's.
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+
+ServeWorker = Callable[[Settings, socket, int], None]
+
+
+def check_workers(settings: Settings) -> None:
+    """Raises `BadConfig` for what only a single process can do."""
+    if settings.serve.workers == 1:
+        return
+    if not settings.runs.keep:
+        said = "several workers know of each other's runs by what is kept"
+        raise BadConfig(said, fix="set serve.workers = 1, or runs.keep = true")
+    if settings.serve.launch_servers is not None:
+        said = "who came by a launch is known to one process alone"
+        raise BadConfig(said, fix="set serve.workers = 1, or take serve.launch_servers out")
+
+
+def run_workers(settings: Settings, sock: socket, level: int, serve: ServeWorker) -> None:
+    """Serves until SIGTERM or SIGINT; `serve` runs in each process. Raises `BadConfig` where a
+    worker cannot start."""
+    counts = settings.home / "serve" / "metrics"
+    shutil.rmtree(counts, ignore_errors=True)
+    counts.mkdir(parents=True)
+    os.environ[METRICS_FOLDER] = str(counts)
+    team = _Team(settings, sock, level, serve)
+    for kind in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(kind, lambda *_: team.over.set())
+    team.run()
+
+
+class _Team:
+    def __init__(self, settings: Settings, sock: socket, level: int, serve: ServeWorker) -> None:
+        self._settings, self._parts = settings, (settings, sock, level, serve)
+        self.over = threading.Event()
+        self._workers = [self._start() for _ in range(settings.serve.workers)]
+
+    def _start(self) -> SpawnProcess:
+        # spawn: a child forked from a process with threads may inherit locks held for ever.
+        worker = multiprocessing.get_context("spawn").Process(target=_work, args=self._parts)
+        worker.start()
+        return worker
+
+    def run(self) -> None:
+        failed = False
+        while not self.over.is_set() and not failed:
+            wait([one.sentinel for one in self._workers], timeout=_PAUSE)
+            for at, worker in enumerate(self._workers):
+                if worker.exitcode is None or self.over.is_set():
+                    continue
+                _LOG.warning("worker %s ended with %s", worker.pid, worker.exitcode)
+                failed = worker.exitcode == _NO_START
+                time.sleep(_PAUSE)
+                self._workers[at] = self._start()
+        self._stop()
+        if failed:
+            raise BadConfig("a worker could not start", fix="its reason is in the log above")
+
+    def _stop(self) -> None:
+        for worker in self._workers:
+            worker.terminate()
+        until = time.monotonic() + self._settings.serve.drain_seconds + _END
+        for worker in self._workers:
+            worker.join(max(0.0, until - time.monotonic()))
+            worker.kill()
+            worker.join()
+
+
+def _work(settings: Settings, sock: socket, level: int, serve: ServeWorker) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    serve(settings, sock, level)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # noqa: S101  it was started by one
+    wait([parent.sentinel])
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def metrics_folder() -> Path | None:
+    """Where the workers of this server put their counts; `None` in a single process."""
+    place = os.environ.get(METRICS_FOLDER)
+    return Path(place) if place else None

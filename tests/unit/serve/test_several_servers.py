@@ -1,0 +1,172 @@
+"""Several servers over one home: each tells of the others' runs, and goes on with a dead one's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+from served import FixedModel, ServedOsler, read_stream, serve_osler, start_run
+from waiting import AwaitableEvent
+
+from osler.errors import BadConfig
+from osler.settings import Settings
+from osler_serve.active_runs import FairRoom
+from osler_serve.keys import Caller
+from osler_serve.workers import check_workers
+
+STUCK = """
+import sys
+from pathlib import Path
+from served import FixedModel, serve_osler
+from waiting import AwaitableEvent
+with serve_osler(Path(sys.argv[1]), model=FixedModel(gate=AwaitableEvent())) as place:
+    print(place.url, flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def two_servers(home: Path, first: FixedModel) -> Iterator[tuple[ServedOsler, ServedOsler]]:
+    with serve_osler(home, model=first) as one, serve_osler(home) as other:
+        yield one, other
+
+
+@contextmanager
+def stuck_server(home: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A process whose runs never end; its address."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", STUCK, str(home)]
+    with subprocess.Popen(  # noqa: S603
+        command, env=environment, stdin=pipe, stdout=pipe, text=True
+    ) as child:
+        try:
+            assert child.stdout is not None
+            yield child.stdout.readline().strip(), child
+        finally:
+            child.kill()
+
+
+def test_a_run_is_followed_at_another_server_from_its_first_line_to_its_end(
+    tmp_path: Path,
+) -> None:
+    gate = AwaitableEvent()
+    model = FixedModel(gate=gate)
+    with two_servers(tmp_path, model) as (one, other), httpx2.Client(timeout=30) as http:
+        http.base_url = one.url
+        run = start_run(http)
+        assert model.called.wait(20)
+        http.base_url = other.url
+        shown = http.get(f"/api/v1/runs/{run}").json()
+        assert shown["events"] > 0, "it tells what was said so far"
+        with http.stream("GET", f"/api/v1/runs/{run}/events") as reply:
+            lines = reply.iter_lines()
+            assert next(lines) == "event: run.queued"
+            names = []
+            for line in lines:
+                names += [line[7:]] if line.startswith("event: ") else []
+                if names == ["run.started"]:
+                    gate.set()
+        assert names[-1] == "run.finished"
+        http.base_url = one.url
+        assert [name for _, name, _ in read_stream(http, run)] == names
+
+
+def test_a_run_is_cancelled_at_another_server(tmp_path: Path) -> None:
+    model = FixedModel(gate=AwaitableEvent())
+    with two_servers(tmp_path, model) as (one, other), httpx2.Client(timeout=30) as http:
+        http.base_url = one.url
+        run = start_run(http)
+        assert model.called.wait(20)
+        http.base_url = other.url
+        assert http.post(f"/api/v1/runs/{run}/cancel").json()["status"] == "cancelled"
+        assert model.stopped == 1
+
+
+def test_a_run_whose_server_was_killed_is_brought_to_its_end_by_another(tmp_path: Path) -> None:
+    with serve_osler(tmp_path) as other, stuck_server(tmp_path) as (url, child):
+        with httpx2.Client(base_url=url, timeout=30) as http:
+            run = start_run(http)
+            with http.stream("GET", f"/api/v1/runs/{run}/events") as reply:
+                before = next(int(line[4:]) for line in reply.iter_lines() if line[:4] == "id: ")
+                child.send_signal(signal.SIGKILL)
+        with httpx2.Client(base_url=other.url, timeout=30) as http:
+            seen = read_stream(http, run, **{"Last-Event-ID": str(before)})
+            numbers = [number for number, _, _ in seen]
+            assert numbers == list(range(before + 1, before + 1 + len(seen)))
+            assert seen[-1][1] == "run.finished"
+            assert http.get(f"/api/v1/runs/{run}").json()["status"] == "finished"
+
+
+def test_unfinished_runs_of_a_key_count_at_every_server(tmp_path: Path) -> None:
+    gate = AwaitableEvent()
+    model = FixedModel(gate=gate)
+    bounds = {"serve": {"caller_runs": 1}}
+    with (
+        serve_osler(tmp_path, model=model, **bounds) as one,
+        serve_osler(tmp_path, **bounds) as other,
+    ):
+        with httpx2.Client(base_url=one.url) as http:
+            start_run(http)
+        with httpx2.Client(base_url=other.url) as http:
+            reply = http.post("/api/v1/runs", json={"question": "What is given first?"})
+            assert (reply.status_code, reply.json()["code"]) == (429, "too_many_runs")
+            assert int(reply.headers["Retry-After"]) >= 1
+            gate.set()
+
+
+def test_replies_tell_what_is_left_of_the_caller_s_share(http: httpx2.Client) -> None:
+    reply = http.get("/api/v1/sources")
+    assert '"requests";q=' in reply.headers["RateLimit-Policy"]
+    before = int(reply.headers["RateLimit"].split(";r=")[1].split(";")[0])
+    after = http.get("/api/v1/sources").headers["RateLimit"]
+    assert after.startswith(f'"requests";r={before - 1};t=')
+
+
+def test_room_that_is_left_is_never_below_nothing() -> None:
+    caller = Caller("a", "default", runs=1, minute=1, running=3)
+    caller.count_request(10.0)
+    assert caller.describe_room(30.0)[1] == '"requests";r=0;t=40, "runs";r=0'
+
+
+def test_callers_take_turns_at_a_free_place() -> None:
+    async def enter(room: FairRoom, name: str, order: list[str]) -> None:
+        async with room.hold_place(name[0], name):
+            order.append(name)
+            await asyncio.sleep(0)
+
+    async def enter_all() -> tuple[list[str], list[str]]:
+        room, order = FairRoom(1), list[str]()
+        names = ["a1", "a2", "a3", "a4", "b1", "b2", "c1"]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(enter(room, name, order)) for name in names]
+            await asyncio.sleep(0)
+            waiting = room.list_waiting()
+            tasks[2].cancel()
+        async with room.hold_place("d"):
+            assert room.list_waiting() == []
+        return order, waiting
+
+    order, waiting = asyncio.run(enter_all())
+    assert waiting == ["a2", "b1", "c1", "a3", "b2", "a4"]
+    assert order == ["a1", "a2", "b1", "c1", "a4", "b2"]
+
+
+@pytest.mark.parametrize(
+    "sections", [{"runs": {"keep": False}}, {"serve": {"launch_servers": "servers.json"}}]
+)
+def test_what_one_process_alone_can_do_is_refused_with_several(
+    sections: dict[str, dict[str, object]], tmp_path: Path
+) -> None:
+    several = {**sections, "serve": {**sections.get("serve", {}), "workers": 2}}
+    with pytest.raises(BadConfig, match="workers"):
+        check_workers(Settings.model_validate({"home": str(tmp_path), **several}))
+    check_workers(Settings.model_validate({"home": str(tmp_path), **sections}))
