@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -109,7 +111,7 @@ def test_a_run_whose_server_was_killed_is_brought_to_its_end_by_another(tmp_path
 def test_unfinished_runs_of_a_key_count_at_every_server(tmp_path: Path) -> None:
     gate = AwaitableEvent()
     model = FixedModel(gate=gate)
-    bounds = {"serve": {"caller_runs": 1}}
+    bounds: dict[str, Any] = {"serve": {"caller_runs": 1}}
     with (
         serve_osler(tmp_path, model=model, **bounds) as one,
         serve_osler(tmp_path, **bounds) as other,
@@ -170,3 +172,34 @@ def test_what_one_process_alone_can_do_is_refused_with_several(
     with pytest.raises(BadConfig, match="workers"):
         check_workers(Settings.model_validate({"home": str(tmp_path), **several}))
     check_workers(Settings.model_validate({"home": str(tmp_path), **sections}))
+
+
+def children_of(pid: int) -> set[int]:
+    """The worker processes; not multiprocessing's own helper."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    told = {int(one): Path(f"/proc/{one}/cmdline").read_bytes() for one in listed}
+    return {one for one, command in told.items() if b"spawn_main" in command}
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="reads /proc")
+def test_a_worker_that_is_killed_is_started_again_and_a_sigterm_ends_all(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "osler", "serve", "--workers", "2", "--port", "0", "--json"]
+    environment = {**os.environ, "OSLER__HOME": str(tmp_path)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(  # noqa: S603
+        command, env=environment, stdout=pipe, stderr=pipe, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        assert parent.stderr is not None
+        url = json.loads(parent.stdout.readline())["url"]
+        with httpx2.Client(base_url=url, timeout=60) as http:
+            assert http.get("/healthz").status_code == 200
+            before = children_of(parent.pid)
+            assert len(before) == 2
+            os.kill(min(before), signal.SIGKILL)
+            while "ended with -9" not in parent.stderr.readline():
+                pass
+            assert http.get("/healthz", headers={"Connection": "close"}).status_code == 200
+        parent.terminate()
+        assert parent.wait(60) == 0
+        assert all(not Path(f"/proc/{one}").exists() for one in before)

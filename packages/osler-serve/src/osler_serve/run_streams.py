@@ -69,7 +69,7 @@ async def stream_elsewhere(
             yield part
         return
     lines = (await load_run(desk, caller, id)).lines
-    async for part in stream_recorded(lines, min(after, len(lines) - 1)):
+    async for part in stream_recorded(lines, after if after <= len(lines) else len(lines) - 1):
         yield part
 
 

@@ -18,9 +18,13 @@ from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from socket import socket
+from typing import TYPE_CHECKING
 
 from osler.errors import BadConfig
 from osler.settings import Settings
+
+if TYPE_CHECKING:
+    from osler_serve.state import ServerState
 
 _LOG = logging.getLogger("osler_serve")
 # What uvicorn ends with where the application cannot start.
@@ -47,17 +51,21 @@ def check_workers(settings: Settings) -> None:
         raise BadConfig(said, fix="set serve.workers = 1, or take serve.launch_servers out")
 
 
-def run_workers(settings: Settings, sock: socket, level: int, serve: ServeWorker) -> None:
-    """Serves until SIGTERM or SIGINT; `serve` runs in each process. Raises `BadConfig` where a
-    worker cannot start."""
+def run_workers(site: ServerState, sock: socket, level: int, serve: ServeWorker) -> None:
+    """Serves until SIGTERM or SIGINT; `serve` runs in each process, and `site` is the parent's
+    own. Raises `BadConfig` where a worker cannot start."""
+    settings = site.settings
     counts = settings.home / "serve" / "metrics"
     shutil.rmtree(counts, ignore_errors=True)
     counts.mkdir(parents=True)
     os.environ[METRICS_FOLDER] = str(counts)
-    team = _Team(settings, sock, level, serve)
-    for kind in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(kind, lambda *_: team.over.set())
-    team.run()
+    # While it is held the server lives: where all workers died at once, the next ones go on.
+    with site.ledger.hold_open(site.desk.is_kept):
+        team = _Team(settings, sock, level, serve)
+        for kind in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(kind, lambda *_: team.over.set())
+        team.run()
+    site.ledger.close()
 
 
 class _Team:

@@ -94,9 +94,8 @@ def run_server(here: CliSession, settings: Settings, announce: Callable[[str], N
     if settings.serve.workers == 1:
         _serve_state(made, socket)
         return
-    made.shelf.close()
-    made.ledger.close()  # each worker opens its own
-    run_workers(settings, socket, level, serve_worker)
+    made.shelf.close()  # each worker opens its own
+    run_workers(made, socket, level, serve_worker)
 
 
 def serve_worker(settings: Settings, socket: Socket, level: int) -> None:
