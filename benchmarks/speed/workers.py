@@ -29,7 +29,7 @@ import httpx2
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from serve import QUESTION, Forgetful, at, texts
+from serve import QUESTION, Forgetful, at, texts  # type: ignore[import-not-found]
 from served import fill_knowledge_base, loaded_shelf, no_page, serving_settings
 
 from osler.settings import Settings
