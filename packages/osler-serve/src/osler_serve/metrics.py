@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from osler.trace import Asked, Event, Retrieved
 from osler_serve.active_runs import ActiveRun
 from osler_serve.run_manager import RunManager
-from osler_serve.workers import metrics_folder
 
 MEDIA = "text/plain; version=1.0.0; charset=utf-8"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+
+
+# Where the workers of a server put their counts together; the name is prometheus_client's.
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class ServerMetrics:
@@ -20,7 +25,7 @@ class ServerMetrics:
     def __init__(self) -> None:
         self.registry = here = CollectorRegistry()
         # What a process reads when it is asked cannot be put together with others'.
-        self._own = CollectorRegistry() if metrics_folder() else here
+        self._own = CollectorRegistry() if METRICS_FOLDER in os.environ else here
         self._requests = Counter(
             "osler_http_requests",
             "Requests by route and status.",
@@ -77,7 +82,7 @@ class ServerMetrics:
 
     def render_text(self) -> bytes:
         """Counts and times of all workers together; how many runs there are, of this one."""
-        if metrics_folder() is None:
+        if METRICS_FOLDER not in os.environ:
             return generate_latest(self.registry)
         every = CollectorRegistry()
         MultiProcessCollector(every)  # type: ignore[no-untyped-call]

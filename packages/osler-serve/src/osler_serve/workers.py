@@ -16,12 +16,12 @@ import time
 from collections.abc import Callable
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
-from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING
 
 from osler.errors import BadConfig
 from osler.settings import Settings
+from osler_serve.metrics import METRICS_FOLDER
 
 if TYPE_CHECKING:
     from osler_serve.state import ServerState
@@ -33,8 +33,6 @@ _NO_START = 3
 _PAUSE = 0.5
 # Seconds beyond the draining that a worker has to end.
 _END = 15.0
-# Where workers put their counts together; the name is prometheus_client's.
-METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 ServeWorker = Callable[[Settings, socket, int], None]
 
@@ -115,9 +113,3 @@ def _end_with_parent() -> None:
     assert parent is not None  # noqa: S101  it was started by one
     wait([parent.sentinel])
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-def metrics_folder() -> Path | None:
-    """Where the workers of this server put their counts; `None` in a single process."""
-    place = os.environ.get(METRICS_FOLDER)
-    return Path(place) if place else None
