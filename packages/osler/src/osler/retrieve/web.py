@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from osler.errors import ModelError, SourceUnavailable
 from osler.kb.ingest.chunk import document_passages
 from osler.kb.search.base import PassageFilter, fold_kind
-from osler.llm.server.connection import ServerClient
 from osler.retrieve import rank_hits
 from osler.retrieve.entity_names import EntityNames
 from osler.retrieve.pooled import PooledOrder
@@ -28,6 +27,7 @@ from osler.trace.ordered import gather
 from osler.types import Hit, Passage, Retriever
 
 if TYPE_CHECKING:
+    from osler.llm.server.connection import ServerClient
     from osler.sources.online.client import OnlineClient, SearchService
 
 # Entities of a question that are looked up: a pair, as of drugs, is both of them.

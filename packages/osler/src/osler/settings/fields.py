@@ -95,6 +95,5 @@ SourceNames = Annotated[tuple[SourceName, ...], BeforeValidator(split_list)]
 class SettingsSection(BaseModel):
     """A section of the settings. The text below a key is its description: for files and guides."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=True
-    )
+    # pydantic would read the descriptions from the source at every start: `show` does when asked.
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)

@@ -4,11 +4,15 @@ command writes into a file; every other line stays as it is.
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import re
 import textwrap
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 from osler.errors import BadConfig, translate_os_errors
@@ -52,7 +56,7 @@ def render_template(settings: Settings | None = None) -> str:
         if name == "roles":
             lines += _role_lines(settings)
         elif is_section(name):
-            lines += [*_comment_lines(type(settings).model_fields[name].description), f"[{name}]"]
+            lines += [*_comment_lines(describe_fields(type(settings))[name]), f"[{name}]"]
             lines += _key_lines(getattr(settings, name), f"{name}.", values)
             lines += _other_strategies(settings) if name == "strategy" else []
             lines.append("")
@@ -71,12 +75,12 @@ def write_template(path: Path, *, overwrite: bool = False) -> None:
 
 
 def _key_lines(section: SettingsSection, prefix: str, values: dict[str, object]) -> Iterator[str]:
-    for name, field in type(section).model_fields.items():
+    for name, description in describe_fields(type(section)).items():
         if f"{prefix}{name}" not in values:
             continue
         if name == "kind" and prefix == "strategy.":
             yield from (f'# "{kind}": {model.__doc__}' for kind, model in STRATEGIES.items())
-        yield from _comment_lines(field.description)
+        yield from _comment_lines(description)
         yield f"#{name} = {_format_toml(values[f'{prefix}{name}'])}"
 
 
@@ -89,9 +93,28 @@ def _role_lines(settings: Settings) -> Iterator[str]:
     yield from _comment_lines(
         "alone asks another model of the same server. Nothing else is ever asked."
     )
-    for role, field in type(settings.roles).model_fields.items():
-        yield from ("", *_comment_lines(field.description), f"#[roles.{role}]")
+    for role, description in describe_fields(type(settings.roles)).items():
+        yield from ("", *_comment_lines(description), f"#[roles.{role}]")
     yield ""
+
+
+@cache
+def describe_fields(section: type[SettingsSection]) -> dict[str, str]:
+    """What each field is for: its `Field(description=…)`, else the text below it."""
+    below: dict[str, str] = {}
+    for model in reversed(section.mro()):
+        if issubclass(model, SettingsSection):
+            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+            assert isinstance(tree, ast.ClassDef)  # noqa: S101
+            for field, text in pairwise(tree.body):
+                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                    below[ast.unparse(field.target)] = inspect.cleandoc(
+                        ast.literal_eval(text.value)
+                    )
+    return {
+        name: field.description or below.get(name, "")
+        for name, field in section.model_fields.items()
+    }
 
 
 def _comment_lines(text: str | None) -> list[str]:
