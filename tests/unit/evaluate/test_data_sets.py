@@ -287,3 +287,31 @@ def test_a_workbook_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_an_unknown_data_set_gets_a_hint() -> None:
     with pytest.raises(BadConfig, match="did you mean 'medqa-us'"):
         load_dataset("medqa_us", Path())
+
+
+def test_chinese_consumers_are_asked_by_title_or_by_letter(tmp_path: Path) -> None:
+    path = tmp_path / "zh_consumer.jsonl"
+    row = {
+        "department": "心血管科",
+        "title": "高血压能喝酒吗",
+        "ask": "大夫您好，我血压高，能喝酒吗？",
+        "answer": "最好不喝。",
+    }
+    rows = [row, {**row, "answer": "少喝。"}, {**row, "answer": ""}]
+    path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in rows))
+    found = {name: DATA_SETS[name].read([path]) for name in ("zh-consumer", "zh-consumer-letters")}
+    asked = {name: [one.question.text for one in data.samples] for name, data in found.items()}
+    assert asked == {"zh-consumer": [row["title"]] * 2, "zh-consumer-letters": [row["ask"]] * 2}
+    assert [one.gold.texts for one in found["zh-consumer"].samples] == [
+        ("最好不喝。",),
+        ("少喝。",),
+    ]
+    assert found["zh-consumer"].dropped["no 'answer'"].count == 1
+
+
+@pytest.mark.parametrize("name", ["zh-consumer", "zh-consumer-letters"])
+def test_every_published_consultation_is_a_sample(name: str, shared_data: Path) -> None:
+    found = loaded(name, questions(shared_data))
+    assert found.rows == 3_000
+    assert len(found.samples) + sum(one.count for one in found.dropped.values()) == 3_000
+    assert len(found.samples) > 2_900

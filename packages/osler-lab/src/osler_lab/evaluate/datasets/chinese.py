@@ -1,4 +1,5 @@
-"""Chinese sets in the record format of TC-RAG's code: CMB-Exam, MMCU-Medical, CMB-Clin."""
+"""Chinese sets: in the record format of TC-RAG's code CMB-Exam, MMCU-Medical, CMB-Clin; consumers'
+questions with their doctors' replies."""
 
 from __future__ import annotations
 
@@ -91,9 +92,28 @@ def native_clinical_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
                 yield DatasetRow(f"{case.place}.QA_pairs[{number}]", case.number, data)
 
 
+def consultation_sample(row: DatasetRow, task: str) -> Sample:
+    """Reads title (the question), ask (the letter), answer; asks the title."""
+    return _consultation(row, task, row.text_of("title"))
+
+
+def letter_sample(row: DatasetRow, task: str) -> Sample:
+    """The same, and asks the whole letter."""
+    return _consultation(row, task, row.text_of("ask"))
+
+
+def _consultation(row: DatasetRow, task: str, text: str) -> Sample:
+    # Several people ask in the same words, and get different replies.
+    question = Question(f"{hash_id(text)}-{row.number + 1}", text, language="zh")
+    gold = Gold((), (row.text_of("answer"),))
+    return Sample(task, "long", question, gold, row.tags_of(department="department"))
+
+
 READERS: dict[str, DatasetReader] = {
     "exam": DatasetReader(exam_rows, exam_sample),
     "exam-framed": DatasetReader(exam_rows, framed_sample),
+    "consultation": DatasetReader(json_rows, consultation_sample),
+    "consultation-letter": DatasetReader(json_rows, letter_sample),
     "cmb-clin": DatasetReader(json_rows, clinical_sample),
     "cmb-clin-native": DatasetReader(native_clinical_rows, clinical_sample),
 }
