@@ -137,7 +137,7 @@ function MadeWith({ run, speak }: { run: Run; speak: Tongue }) {
     [words.models, Object.entries(run.models).map(([role, name]) => `${role}: ${name}`).join(", ")],
     [words.searchesMade, String(run.usage?.searches ?? "")],
     [words.snapshot, run.snapshot],
-    [words.halt, [speak.state(run.halt), run.why].filter(Boolean).join(": ")],
+    [words.halt, [speak.state(run.halt), speak.zh ? "" : run.why].filter(Boolean).join(": ")],
     [words.sureness, run.answer?.sureness ? `${Math.min(99, Math.round(100 * run.answer.sureness.probability))} %` : ""],
     [words.cost, costParts(run.usage, words).join(" · ")],
     [words.time, `${moment(run.created, speak)}, ${shortSeconds(run.seconds, "?")} ${words.seconds}`],

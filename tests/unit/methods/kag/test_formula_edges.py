@@ -6,6 +6,7 @@ from osler.errors import BadCalculation
 from osler.methods.kag.formulas import FORMULAS, Given, evaluate_formula
 from osler.methods.kag.formulas.findings import find_finding, input_words, read_choice
 from osler.methods.kag.formulas.slots import read_slots
+from osler.methods.kag.formulas.targets import find_target
 from osler.types import Language
 
 
@@ -131,3 +132,29 @@ def test_a_chinese_denial_with_a_word_that_also_affirms_denies(
     finding: str, text: str, said: list[bool]
 ) -> None:
     assert find_finding(finding, text) == said
+
+
+@pytest.mark.parametrize(
+    ("question", "formula"),
+    [
+        ("怀疑肺栓塞，没有DVT征象，心率110次/分，Wells评分几分？", "wells-pe"),
+        (
+            "Suspected pulmonary embolism, no signs of DVT, pulse 110: what is the Wells score?",
+            "wells-pe",
+        ),
+        ("怀疑深静脉血栓，以前没得过肺栓塞，Wells评分几分？", "wells-dvt"),
+        ("小腿压痛，Wells评分几分？", "wells-dvt"),
+    ],
+)
+def test_a_score_of_two_diseases_is_the_one_of_the_disease_named_first(
+    question: str, formula: str
+) -> None:
+    target = find_target(FORMULAS, question)
+    assert target is not None
+    assert target.id == formula
+
+
+def test_an_old_woman_without_an_age_is_elderly() -> None:
+    text = "老太太，50公斤，血钠155 mmol/L，缺多少水？"
+    reading = read_slots(FORMULAS["free-water-deficit"], text)
+    assert reading.given["group"] == "elderly female"

@@ -245,7 +245,7 @@ _INFANT = re.compile(r"\b(?:infant|baby|toddler)\b|婴儿|婴幼儿", re.IGNOREC
 _ADULT = re.compile(
     r"\b(?:adult|m[ae]n|wom[ae]n|gentleman|lady)\b|成年?人|男性|女性", re.IGNORECASE
 )
-_ELDERLY = re.compile(r"\belderly\b|老年", re.IGNORECASE)
+_ELDERLY = re.compile(r"\belderly\b|老(?:年|太|奶奶|爷爷|爷子|大爷|头|人)", re.IGNORECASE)
 _ADULT_FROM, _ELDERLY_FROM, _INFANT_UP_TO = 18, 65, 3
 _DAYS = {"year": 1.0, "month": 1 / 12, "week": 7 / 365.25, "day": 1 / 365.25}
 

@@ -67,6 +67,11 @@ _VALUE_BEHIND = re.compile(
     r"m(?![\w/])|lbs?\b|years?\b|y/?o\b|岁|公斤|千克|厘米|米))?",
     re.IGNORECASE,
 )
+# Scores of one name for two diseases.
+_DISEASES = {
+    "wells-dvt": re.compile(r"\bDVT\b|deep vein|深静脉血栓", re.IGNORECASE | re.ASCII),
+    "wells-pe": re.compile(r"\bPE\b|pulmonary embol|肺栓塞|肺血栓", re.IGNORECASE | re.ASCII),
+}
 # "30% of the body surface area": a measure, not what is asked for.
 _SHARE_OF = re.compile(r"(?:占(?:全身|总)?|(?:%|per ?cent|share) of (?:the |his |her |total )*)$")
 
@@ -99,7 +104,17 @@ def find_target(formulas: Mapping[str, Formula], question: str) -> Formula | Non
         return None
     # "by Bazett" may stand in another sentence than the question for the QTc.
     (family,) = _narrow([families[0]], [match.formulas for match in matches])
-    return formulas[family[0]]
+    return formulas[_of_disease(family, question)]
+
+
+def _of_disease(family: tuple[str, ...], question: str) -> str:
+    """The formula of the disease that the question names first, else the usual one."""
+    named = [
+        (found.start(), id)
+        for id in family
+        if id in _DISEASES and (found := _DISEASES[id].search(question))
+    ]
+    return min(named)[1] if named else family[0]
 
 
 def find_aliases(formulas: Mapping[str, Formula], text: str) -> list[AliasMatch]:
