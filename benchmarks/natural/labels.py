@@ -2,8 +2,8 @@
 
 `benchmarks/labels/drugs.txt` has the texts: general pharmacological knowledge in short sections, no
 label of any maker. Every second drug is written as a result of openFDA's drug/label, the others as
-SPL in a zip of zips, so that both readers are asked. `questions.tsv` has what consumers ask, each
-with the drug and the sections that answer; they were written before what reads them.
+SPL in a zip of zips, so that both readers are asked. `questions*.tsv` have what consumers ask,
+each with the drug and the sections that answer; each file is by a hand of its own.
 """
 
 from __future__ import annotations
@@ -166,11 +166,14 @@ class LabelQuestion:
     right: Sequence[tuple[str, str]]
 
 
-def read_questions(path: Path = FOLDER / "questions.tsv") -> Iterator[LabelQuestion]:
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
-        if line.startswith("#"):
-            continue
-        half, gold, text = line.split("\t")
-        named = (one.split(": ") for one in gold.split("; "))
-        right = [(drug, field) for drug, fields in named for field in fields.split(", ")]
-        yield LabelQuestion(f"labels:{number:03}", half, text, right)
+def read_questions(folder: Path = FOLDER) -> Iterator[LabelQuestion]:
+    """The questions of all files, those of one hand in each."""
+    for path in sorted(folder.glob("questions*.tsv")):
+        hand = path.stem.removeprefix("questions").replace("-", ":")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
+            if line.startswith("#"):
+                continue
+            half, gold, text = line.split("\t")
+            named = (one.split(": ") for one in gold.split("; "))
+            right = [(drug, field) for drug, fields in named for field in fields.split(", ")]
+            yield LabelQuestion(f"labels{hand}:{number:03}", half, text, right)
