@@ -21,6 +21,7 @@ from pathlib import Path
 
 from natural.asking import WAYS, AskedRow, NaturalAsker, Way
 from natural.questions import NaturalQuestion
+
 from osler.build.models import load_encoder
 from osler.kb.base import KnowledgeBase
 from osler.settings import Settings

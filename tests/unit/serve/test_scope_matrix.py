@@ -196,6 +196,7 @@ DOORS: dict[str, Door] = {
     ),
     "POST /api/v1/search": Door(search, TEXT),
     "GET /api/v1/passages/{id}": Door(open_passage, TEXT, BASE),
+    "GET /api/v1/labels": Door(get("/api/v1/labels?drug=adrenaline")),
     "GET /api/v1/sources": Door(get("/api/v1/sources"), NAME, BASE),
     "GET /api/v1/kb": Door(get("/api/v1/kb")),
     "GET /api/v1/graph/concepts": Door(get("/api/v1/graph/concepts?term=adrenaline")),

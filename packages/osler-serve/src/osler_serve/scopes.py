@@ -59,6 +59,7 @@ ROUTE_VERBS: dict[tuple[str, str], Verb] = {
     ("GET", f"{_API}/threads/{{id}}/export"): "runs",
     ("POST", f"{_API}/search"): "search",
     ("GET", f"{_API}/passages/{{id}}"): "read",
+    ("GET", f"{_API}/labels"): "read",
     ("GET", f"{_API}/sources"): "read",
     ("GET", f"{_API}/kb"): "read",
     ("GET", f"{_API}/graph/concepts"): "read",

@@ -7,7 +7,6 @@ day, which are its citation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -36,6 +35,7 @@ def show_labels(
     Raises `UnknownPassage` for a name that no label bears.
     """
     from osler.audit.entries import record_reading
+    from osler.reports.knowledge import LabelsSideBySide
 
     with open_kb(settings) as kb:
         found = [find_labels(kb, name, settings.access.may_open) for name in names]
@@ -44,20 +44,8 @@ def show_labels(
     record_reading(settings, "get", " | ".join(names), read)
     here.show_result(
         Group(_draw_table(found, headings), *map(_draw_others, found)),
-        {"labels": [_label_document(one, headings) for one in found], "headings": headings},
+        LabelsSideBySide.of(found, headings).model_dump(mode="json"),
     )
-
-
-def _label_document(found: FoundLabels, headings: Sequence[str]) -> dict[str, object]:
-    from osler.reports.knowledge import PassageView
-
-    sections = {h: found.sections.get(h, []) for h in headings}
-    return {
-        "name": found.name,
-        **asdict(found.shown),
-        "sections": {h: [*map(PassageView.document_of, held)] for h, held in sections.items()},
-        "others": [asdict(one) for one in found.others],
-    }
 
 
 def _draw_table(found: Sequence[FoundLabels], headings: Sequence[str]) -> Table:

@@ -3,6 +3,7 @@ uploads; and what the server says of itself."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
@@ -82,6 +83,46 @@ class PassageInContext(ResponseModel):
     provenance: ProvenanceView | None
     """`null` for a passage that is not the knowledge base's own."""
     snapshot: str
+
+
+class DrugLabelView(ResponseModel):
+    document: str
+    title: str
+    code: str
+    """Set id and version, by which it is cited."""
+    url: str
+    effective: str
+
+
+class ReadLabel(DrugLabelView):
+    """A drug's latest label, word for word."""
+
+    name: str
+    """By which it was asked for."""
+    sections: dict[str, list[PassageView]]
+    """Under each heading; empty where the label has no such section."""
+    others: list[DrugLabelView]
+    """Further labels of the name, the latest first."""
+
+
+class LabelsSideBySide(ResponseModel):
+    headings: list[str]
+    """In reading order."""
+    labels: list[ReadLabel]
+
+    @classmethod
+    def of(cls, found: Sequence[Any], headings: Sequence[str]) -> Self:
+        """Of `osler.retrieve.labels.FoundLabels`."""
+        labels = [
+            ReadLabel.from_value(
+                one.shown,
+                name=one.name,
+                sections={h: one.sections.get(h, []) for h in headings},
+                others=one.others,
+            )
+            for one in found
+        ]
+        return cls(headings=[*headings], labels=labels)
 
 
 class SearchHit(ResponseModel):
