@@ -1,5 +1,6 @@
 """`osler ask` through the standby of a server is `osler ask`."""
 
+import json
 import os
 import re
 import signal
@@ -91,6 +92,22 @@ def test_output_exit_code_and_run_are_those_of_a_process_of_its_own(
     run = re.search(r"\d{8}-\d{6}-[0-9a-f]{6}", by[0].stdout)
     assert run
     assert built("replay", run[0]).returncode == 0
+
+
+def test_a_key_of_the_caller_bounds_what_a_standby_finds(
+    standby: object, built: Osler, tmp_path: Path
+) -> None:
+    made = built("serve", "key", "add", "reader", "--source", "guideline", "--json")
+    (tmp_path / "key").write_text(json.loads(made.stdout)["key"])
+    (tmp_path / "osler.toml").write_text(f"[access]\nkey_file = '{tmp_path / 'key'}'\n")
+    free, bound = built("ask", "--json", WARFARIN), built("ask", "--json", WARFARIN, cwd=tmp_path)
+    assert {"book", "guideline"} <= cited_sources(free)
+    assert cited_sources(bound) <= {"guideline"}
+
+
+def cited_sources(done: "subprocess.CompletedProcess[str]") -> set[str]:
+    citations = json.loads(done.stdout)["answer"]["citations"]
+    return {one["passage_id"].partition(":")[0] for one in citations}
 
 
 def test_the_caller_loads_nothing_where_a_standby_answers(standby: object, home: Path) -> None:
