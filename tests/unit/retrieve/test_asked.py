@@ -314,3 +314,18 @@ def test_mending_only_changes_the_words_that_it_tells_of(written: str, words: li
 )
 def test_courtesies_marks_and_figures_ask_nothing(typed: str, asks: bool) -> None:
     assert asks_something(typed) is asks
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("阿司匹林 and warfarin 能一起吃吗", "华法林"),
+        ("Can I take warfarin together with 阿司匹林?", "aspirin"),
+    ],
+)
+def test_a_name_in_the_other_language_gets_its_names_in_the_question_s(
+    written: str, name: str
+) -> None:
+    asked = READER.read(written)
+    assert name in asked.names
+    assert name in asked.expanded
