@@ -45,7 +45,14 @@ PARTS = (
     "sixteenth",
 )
 UNSEEN = PARTS[-1:]
-TRAINED_ON = (*PARTS[:-1], "training", "training_more", "training_third", "training_fourth")
+TRAINED_ON = (
+    *PARTS[:-1],
+    "training",
+    "training_more",
+    "training_third",
+    "training_fourth",
+    "training_fifth",
+)
 """What the classifier was fitted to."""
 KINDS = ("emergency", "self-harm", "none")
 NONE = "none"

@@ -78,6 +78,28 @@ def test_few_look_alikes_are_taken_for_danger(language: str) -> None:
     assert share_seen(danger.NONE, language, danger.seen_by_both) <= 0.06
 
 
+# None of them is trained on; the last three differ from the others by what was meant.
+ACCIDENTS = (
+    "I burned my hand on the stove",
+    "My daughter burned her hand on the stove",
+    "I burned myself on a pan",
+    "I hit my head on the cupboard door",
+    "I cut my hand chopping onions",
+)
+ON_PURPOSE = (
+    "I burned my hand on purpose",
+    "I cut my thigh with a razor again",
+    "I burned my arm with a cigarette so I would feel something",
+)
+
+
+def test_an_accident_at_home_is_no_self_harm_and_harm_on_purpose_is() -> None:
+    fitted = {case.text for case in danger.read_cases(danger.TRAINED_ON)}
+    assert fitted.isdisjoint((*ACCIDENTS, *ON_PURPOSE))
+    assert [text for text in ACCIDENTS if danger.seen_by_both(text)] == []
+    assert all("self-harm" in danger.seen_by_both(text) for text in ON_PURPOSE)
+
+
 def test_a_packaged_rule_is_silenced_where_danger_is_unlikely_and_a_hospital_s_is_not() -> None:
     calm = "Where should weedkiller and medicines be kept so that visiting kids can't reach them?"
     assert danger.seen_by_rules(calm)

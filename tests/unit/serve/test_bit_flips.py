@@ -7,6 +7,7 @@ import random
 import shutil
 import sqlite3
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"
 from served import FixedModel, fill_knowledge_base, loaded_shelf, serving_settings
 
 from osler.audit import entries
+from osler.audit.heads import LEDGER
 from osler.cli.traces import read_report
 from osler.errors import BadRun, KnowledgeBaseError, StorageFailed
 from osler.kb.base import KnowledgeBase
@@ -24,6 +26,7 @@ from osler.questions import parse_question
 from osler.runs.answering import FinishedRun, ask
 from osler.runs.files import EVENTS, RECORD, TAPE
 from osler.settings import Settings
+from osler_serve.ledger import Ledger, LedgerEntry, StoredKey
 from osler_serve.ops.backup import check_backup, make_backup
 
 FLIPS = 60
@@ -137,4 +140,44 @@ def test_a_backup_with_a_turned_bit_is_refused(settings: Settings, tmp_path: Pat
         flip(path, chance)
         with suppress(StorageFailed):  # what a zip says of times and systems is no content
             assert check_backup(path) == told
+        path.write_bytes(whole)
+
+
+RUN = LedgerEntry(
+    "r1", "north", "caller-a", "2026-01-02", "finished", "strat", "asked", "why", "told", "reach-r"
+)
+KEY = StoredKey("k1", "north-key", "ward", b"HASHHASH", "2025", 7, 9, "ward-scope")
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        b"r1northcaller-a2026-01-02finishedstrataskedwhytoldevent",
+        b"k1north-keywardHASHHASH2025\x07\x09",
+        *(b"reach-r", b"ward-scope", b"northr1", b"north-keyk1"),
+    ],
+)
+def test_a_row_of_the_ledger_with_a_turned_bit_is_not_gone_by(tmp_path: Path, word: bytes) -> None:
+    first = Ledger(tmp_path)
+    first.begin_run(replace(RUN, status="running", code="", detail=""))
+    first.end_run("r1", "finished", code="why", detail="told", events="event")
+    first.add_key(KEY)
+    assert first.find_run("r1") == RUN
+    assert first.list_keys() == [KEY]
+    first.close()
+    path, chance = tmp_path / LEDGER, random.Random(45)
+    whole = path.read_bytes()
+    for at in range(whole.index(word), whole.index(word) + len(word)):
+        flip(path, chance, at)
+        again = Ledger(tmp_path)
+        with suppress(StorageFailed):
+            assert again.find_run("r1") in (None, RUN)
+        with suppress(StorageFailed):
+            assert again.run_lines("r1") in ([], ["event"])
+        with suppress(StorageFailed):
+            assert again.list_keys() in ([], [KEY])
+        for workspace in ("north", "nortj", "nosth"):
+            with suppress(StorageFailed):
+                assert again.list_runs(workspace, before="", limit=9) in ([], [RUN])
+        again.close()
         path.write_bytes(whole)

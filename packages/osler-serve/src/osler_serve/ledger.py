@@ -7,14 +7,15 @@ keeps it; one that failed or was cancelled has no folder, and its events stand h
 from __future__ import annotations
 
 import hashlib
+import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from osler.audit.heads import LEDGER
 from osler.errors import BadConfig, KnowledgeBaseBusy, StorageFailed
@@ -48,10 +49,23 @@ CREATE TABLE IF NOT EXISTS claim(
   id TEXT PRIMARY KEY, worker TEXT NOT NULL, caller TEXT NOT NULL, reserved INTEGER NOT NULL,
   tries INTEGER NOT NULL, request TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS probe(at REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS sum(
+  id TEXT PRIMARY KEY, fixed BLOB NOT NULL, ended BLOB NOT NULL) WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS run_gone AFTER DELETE ON run BEGIN
+  DELETE FROM sum WHERE id = old.id; DELETE FROM reach WHERE id = old.id; END;
+CREATE TRIGGER IF NOT EXISTS key_gone AFTER DELETE ON key BEGIN
+  DELETE FROM sum WHERE id = old.id; DELETE FROM scope WHERE id = old.id; END;
 """
 _COLUMNS = "id, workspace, caller, created, status, strategy, question, code, detail"
-_RUNS = f"SELECT {_COLUMNS}, coalesce(reach, '') FROM run LEFT JOIN reach USING (id)"  # noqa: S608
-_KEYS = "SELECT key.*, coalesce(scope, '') FROM key LEFT JOIN scope USING (id)"
+_RUNS = (
+    f"SELECT fixed, ended, events, {_COLUMNS}, coalesce(reach, '')"  # noqa: S608
+    " FROM run LEFT JOIN reach USING (id) LEFT JOIN sum USING (id)"
+)
+_KEYS = (
+    "SELECT fixed, key.*, coalesce(scope, '')"
+    " FROM key LEFT JOIN scope USING (id) LEFT JOIN sum USING (id)"
+)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,44 +186,34 @@ class Ledger:
             db.execute("INSERT INTO reach VALUES (?, ?)", (entry.id, entry.reach))
             db.execute(
                 f"INSERT INTO run({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-                (
-                    entry.id,
-                    entry.workspace,
-                    entry.caller,
-                    entry.created,
-                    entry.status,
-                    entry.strategy,
-                    entry.question,
-                    entry.code,
-                    entry.detail,
-                ),
+                astuple(entry)[:-1],
             )
+            ended = _sum_of(entry.status, entry.code, entry.detail, "")
+            db.execute("INSERT INTO sum VALUES (?, ?, ?)", (entry.id, _sum_of_run(entry), ended))
 
     def end_run(
         self, id: str, status: Status, *, code: str = "", detail: str = "", events: str = ""
     ) -> None:
         with self._lock_database() as db, write_transaction(db):
             db.execute("DELETE FROM claim WHERE id = ?", (id,))
-            db.execute(
-                "UPDATE run SET status = ?, code = ?, detail = ?, events = ? WHERE id = ?",
-                (status, code, detail, events, id),
-            )
+            _end(db, id, status, code, detail, events)
 
     def mark_interrupted(self, is_kept: Callable[[str], bool]) -> int:
         """Marks what a server before this one did not bring to an end; returns how many.
 
         A run that `is_kept` finished, and only its end was not noted.
         """
-        with self._lock_database() as db:
+        left = 0
+        with self._lock_database() as db, write_transaction(db):
             db.execute("DELETE FROM claim")
-            open_runs = "SELECT id FROM run WHERE status IN ('queued', 'running')"
-            for (id,) in db.execute(open_runs).fetchall():
+            open_runs = "SELECT id, code, detail, events FROM run WHERE status IN (?, ?)"
+            for id, *rest in db.execute(open_runs, ("queued", "running")).fetchall():
                 if is_kept(id):
-                    db.execute("UPDATE run SET status = 'finished' WHERE id = ?", (id,))
-            return db.execute(
-                "UPDATE run SET status = 'interrupted', code = 'interrupted',"
-                " detail = 'the server stopped' WHERE status IN ('queued', 'running')"
-            ).rowcount
+                    _end(db, id, "finished", *rest)
+                else:
+                    _end(db, id, "interrupted", "interrupted", "the server stopped", rest[-1])
+                    left += 1
+        return left
 
     def delete_ended(self, before: str) -> int:
         """Deletes the entries of runs that ended, with ids below `before`; how many."""
@@ -228,22 +232,25 @@ class Ledger:
     def find_run(self, id: str) -> LedgerEntry | None:
         with self._lock_database() as db:
             row = db.execute(f"{_RUNS} WHERE id = ?", (id,)).fetchone()
-        return LedgerEntry(*row) if row else None
+        return _check_run(row) if row else None
 
     def run_lines(self, id: str) -> list[str]:
         """The lines of a run that has no folder."""
         with self._lock_database() as db:
-            row = db.execute("SELECT events FROM run WHERE id = ?", (id,)).fetchone()
-        return str(row[0]).split("\n") if row and row[0] else []
+            row = db.execute(f"{_RUNS} WHERE id = ?", (id,)).fetchone()
+        if row:
+            _check_run(row)
+        return str(row[2]).split("\n") if row and row[2] else []
 
     def list_runs(self, workspace: str, *, before: str, limit: int) -> list[LedgerEntry]:
-        """The newest first; those with an id below `before`, where one is given."""
+        """The newest first; those with an id below `before`, where one is given. A damaged one is
+        left out, and logged."""
         with self._lock_database() as db:
             rows = db.execute(
                 f"{_RUNS} WHERE workspace = ? AND (? = '' OR id < ?) ORDER BY id DESC LIMIT ?",
                 (workspace, before, before, limit),
             ).fetchall()
-        return [LedgerEntry(*row) for row in rows]
+        return list(_whole_runs(rows))
 
     # Runs of several servers
 
@@ -277,6 +284,7 @@ class Ledger:
                     (key.id, key.name, key.workspace, key.hash, key.created, key.runs, key.minute),
                 )
                 db.execute("INSERT INTO scope VALUES (?, ?)", (key.id, key.scope))
+                db.execute("INSERT INTO sum VALUES (?, ?, '')", (key.id, _sum_of(*astuple(key))))
         except sqlite3.IntegrityError as error:
             fix = "choose another name, or `osler serve key rm` it first"
             raise BadConfig(f"there is a key {key.name!r} already", fix=fix) from error
@@ -284,11 +292,11 @@ class Ledger:
     def find_key(self, id: str) -> StoredKey | None:
         with self._lock_database() as db:
             row = db.execute(f"{_KEYS} WHERE id = ?", (id,)).fetchone()
-        return StoredKey(*row) if row else None
+        return _check_key(row) if row else None
 
     def list_keys(self) -> list[StoredKey]:
         with self._lock_database() as db:
-            return [StoredKey(*row) for row in db.execute(f"{_KEYS} ORDER BY name")]
+            return [_check_key(row) for row in db.execute(f"{_KEYS} ORDER BY name").fetchall()]
 
     def drop_key(self, name: str) -> bool:
         with self._lock_database() as db:
@@ -322,3 +330,64 @@ class Ledger:
             db.execute("DELETE FROM statement WHERE until < ?", (now - _KEPT,))
             added = db.execute("INSERT OR IGNORE INTO statement VALUES (?, ?)", (mark, until))
             return added.rowcount > 0
+
+
+def _end(
+    db: sqlite3.Connection, id: str, status: Status, code: str, detail: str, events: str
+) -> None:
+    told = (status, code, detail, events)
+    db.execute(
+        "UPDATE run SET status = ?, code = ?, detail = ?, events = ? WHERE id = ?", (*told, id)
+    )
+    db.execute("UPDATE sum SET ended = ? WHERE id = ?", (_sum_of(*told), id))
+
+
+# A disk may turn a bit of a column: who may read what, and whose a run is, must not come of it.
+def _sum_of(*values: str | bytes | int | None) -> bytes:
+    return hashlib.sha256(repr(values).encode(errors="surrogatepass")).digest()
+
+
+def _sum_of_run(entry: LedgerEntry) -> bytes:
+    """Of what stays as it was when the run began."""
+    return _sum_of(
+        entry.id,
+        entry.workspace,
+        entry.caller,
+        entry.created,
+        entry.strategy,
+        entry.question,
+        entry.reach,
+    )
+
+
+def _check_run(row: tuple[Any, ...]) -> LedgerEntry:
+    """Raises `StorageFailed` where the row is not what was written; rows without a sum are of an
+    earlier version."""
+    fixed, ended, events, *columns = row
+    entry = LedgerEntry(*columns)
+    told = _sum_of(entry.status, entry.code, entry.detail, events)
+    if fixed is not None and (fixed, ended) != (_sum_of_run(entry), told):
+        raise StorageFailed(
+            f"the server's record of the run {entry.id} is damaged",
+            fix="check the disk, and put the newest backup back",
+        )
+    return entry
+
+
+def _whole_runs(rows: Iterable[tuple[Any, ...]]) -> Iterator[LedgerEntry]:
+    for row in rows:
+        try:
+            yield _check_run(row)
+        except StorageFailed as error:
+            _log.error("%s", error)
+
+
+def _check_key(row: tuple[Any, ...]) -> StoredKey:
+    fixed, *columns = row
+    key = StoredKey(*columns)
+    if fixed is not None and fixed != _sum_of(*astuple(key)):
+        raise StorageFailed(
+            f"the server's record of the key {key.name!r} ({key.id}) is damaged",
+            fix=f"check the disk, `osler serve key rm {key.id}`, and make a new one",
+        )
+    return key

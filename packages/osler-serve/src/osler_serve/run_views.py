@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from osler import reports
-from osler.errors import BadRun
+from osler.errors import BadRun, StorageFailed
 from osler.runs.files import EVENTS, RunRecord, read_record, read_whole_run
 from osler.settings.sections import AccessSettings
 from osler.trace import (
@@ -169,9 +169,10 @@ def _walk_folders(desk: RunManager, before: str) -> Iterator[LedgerEntry]:
     folder = desk.shelf.settings.runs.path
     names = sorted(os.listdir(folder), reverse=True) if folder.is_dir() else []
     for name in names:
-        is_wanted = _ID.fullmatch(name) and (not before or name < before)
-        if is_wanted and desk.ledger.find_run(name) is None:
-            with suppress(BadRun):  # a damaged one, or one that is being written
+        if not _ID.fullmatch(name) or (before and name >= before):
+            continue
+        with suppress(BadRun, StorageFailed):  # a damaged one, or one that is being written
+            if desk.ledger.find_run(name) is None:
                 yield _entry_of(folder / name)
 
 
