@@ -151,6 +151,9 @@ def test_two_drugs_that_are_asked_about_together_are_both_named() -> None:
     assert not fails("both", asked, "Ibuprofen with warfarin raises the risk of bleeding.")
     assert not fails("both", asked, "NSAIDs raise the risk of bleeding.", title="Warfarin")
     assert not fails("both", "Can I take ibuprofen?", "Ibuprofen relieves pain and fever.")
+    under = "Drug interactions > Warfarin > Amiodarone and analgesics"
+    assert not fails("both", asked, "NSAIDs are different: bleeding is more likely.", title=under)
+    assert fails("both", asked, "The dose has to be cut by a third to a half.", title=under)
 
 
 @pytest.mark.parametrize(

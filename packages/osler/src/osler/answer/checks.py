@@ -235,13 +235,18 @@ def lacks_condition(facts: AskedFacts, quote: ReadQuote) -> bool:
 
 def names_one_of_two(facts: AskedFacts, quote: ReadQuote) -> bool:
     """Drugs are asked about together, and the sentence under its heading does not name two, or
-    stands under the name of another: it says what happens with that one."""
+    stands under the name of another: it says what happens with that one, unless it names itself
+    one of those asked about in a chapter on one of them."""
     if not facts.wants_both:
         return False
+
+    def names_asked(text: str) -> bool:
+        return any(drug.is_in(ReadText(text)) for drug in facts.drugs)
+
     if sum(drug.is_in(ReadText(quote.near)) for drug in facts.drugs) < 2:
         return True
-    levels = [level for level in quote.heading.split(" > ") if find_drugs(level)]
-    return any(not any(drug.is_in(ReadText(one)) for drug in facts.drugs) for one in levels)
+    named = [names_asked(one) for one in quote.heading.split(" > ") if find_drugs(one)]
+    return not all(named) and not (named[0] and names_asked(quote.sentence))
 
 
 def is_background(facts: AskedFacts, quote: ReadQuote) -> bool:
