@@ -549,6 +549,17 @@ async def test_texts_in_the_question_s_language_go_before_those_of_the_other() -
     assert weighed.quotes[0].text == "早期症状是牙龈出血。"
 
 
+async def test_beside_texts_in_its_language_one_in_the_other_is_at_most_near() -> None:
+    judge = KnownJudge({GUMS: 9.0})
+    asked = replace(ZH_ACROSS, text="坏血病症状治疗")
+    other = hit("药房在二楼。", 1, title="坏血病", language="zh")
+    alone = await judging(judge).weigh_evidence(asked, [hit(TEXT)])
+    beside = await judging(judge).weigh_evidence(asked, [hit(TEXT), other])
+    assert alone.quotes
+    assert not beside.quotes
+    assert beside.near
+
+
 async def test_a_question_of_one_known_word_is_not_asked_of_the_other_language() -> None:
     judge = KnownJudge({GUMS: 4.0})
     asked = replace(ZH_ACROSS, text="帆船治疗")

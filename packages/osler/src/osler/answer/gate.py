@@ -165,27 +165,27 @@ class EvidenceGate:
             return WeighedEvidence([])
         share = found[0].relevance
         sureness = Sureness(share, self.identity)
-        if share >= self.answers or (query and query != question.text):
+        is_option = bool(query and query != question.text)
+        if is_option or (share >= self.answers and _may_answer(question.text, found[0], hits)):
             return WeighedEvidence(found, sureness)
         return WeighedEvidence([], sureness, near=found if share >= self.nearest else ())
 
     async def _weigh_languages(self, asked: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:
-        """As `weigh_sentences`; where texts in its own language do not answer, those in the other
-        are read by the question's words in it. What of the question has no such word counts against
-        them, and where its own are near they must be likely: without both, of 56 Chinese questions
-        without an answer in Chinese 36 are answered, with both 17 as without English texts."""
+        """As `weigh_sentences`; where texts in its own language have nothing near, those in the
+        other are read by the question's words in it, and beside own ones must be likely. What of
+        the question has no such word counts against them."""
         hits, language = _choose_texts(hits), language_of(asked)
         own = [hit for hit in hits if hit.passage.language == language]
         others = [hit for hit in hits if hit.passage.language != language]
         found = await self._weigh_trusted_first(asked, own) if own else []
         gloss = gloss_question(asked)
-        sure = found[0].relevance if found else 0.0
-        if not others or sure >= self.answers or len(gloss.words) < LEAST_WORDS:
+        is_near = bool(found) and found[0].relevance >= self.nearest
+        if not others or is_near or len(gloss.words) < LEAST_WORDS:
             return found
         across = await self._weigh_trusted_first(gloss.text, others)
         across = [replace(one, relevance=one.relevance * gloss.covered) for one in across]
-        least = LIKELY if sure >= self.nearest else sure
-        return across if across and across[0].relevance >= least else found
+        is_likely = bool(across) and across[0].relevance >= (LIKELY if own else 0.0)
+        return across if is_likely else found
 
     async def _weigh_trusted_first(self, asked: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:
         """As `weigh_sentences`; what an untrusted source says is read only where the others do not
@@ -290,6 +290,15 @@ def _choose_nearest(
 def _by_relevance(one: QuoteCandidate) -> tuple[float, int, int]:
     """The most relevant first; ties by rank and position keep the result deterministic."""
     return -one.relevance, one.hit.rank, one.start
+
+
+def _may_answer(asked: str, first: QuoteCandidate, hits: Sequence[Hit]) -> bool:
+    """Whether a quote may answer by its language: beside texts in that of the question one in the
+    other is at most near. Names that have no word in it are lost ("naproxen with warfarin")."""
+    language = language_of(asked)
+    if first.hit.passage.language == language:
+        return True
+    return all(hit.passage.language != language for hit in hits)
 
 
 def _choose_texts(hits: Sequence[Hit]) -> Sequence[Hit]:
