@@ -9,6 +9,8 @@ from typing import Any
 from tables import allowed, code, table, value
 
 import osler
+from osler.settings.fields import SettingsSection
+from osler.settings.show import describe_fields
 
 ABOUT = """\
 # Settings
@@ -32,7 +34,25 @@ ORIGIN = re.compile(r"§|App\. |Alg\. |Eq\. |Table |released")
 
 
 def settings_page() -> str:
-    return "\n".join(_SettingsPage(osler.Settings.model_json_schema()).parts())
+    schema = osler.Settings.model_json_schema()
+    _describe(schema, osler.Settings)
+    for section in _find_sections(SettingsSection):
+        if found := schema["$defs"].get(section.__name__):
+            _describe(found, section)
+    return "\n".join(_SettingsPage(schema).parts())
+
+
+def _find_sections(base: type[SettingsSection]) -> Iterator[type[SettingsSection]]:
+    for section in base.__subclasses__():
+        yield section
+        yield from _find_sections(section)
+
+
+def _describe(schema: dict[str, Any], section: type[SettingsSection]) -> None:
+    """Puts what each field is for into the schema, which is made without."""
+    for name, said in describe_fields(section).items():
+        if said and name in schema["properties"]:
+            schema["properties"][name].setdefault("description", said)
 
 
 class _SettingsPage:

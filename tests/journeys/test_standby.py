@@ -151,9 +151,12 @@ def test_a_caller_that_is_killed_frees_the_standby(
 def test_ctrl_c_at_the_caller_interrupts_the_question(
     standby: object, built: Osler, home: Path, tmp_path: Path
 ) -> None:
-    with begin_long(home, tmp_path / "trace") as caller:
-        caller.send_signal(signal.SIGINT)
-        _, told = caller.communicate(timeout=60)
+    for attempt in range(5):  # a question may be over before the signal comes
+        with begin_long(home, tmp_path / f"trace-{attempt}") as caller:
+            caller.send_signal(signal.SIGINT)
+            _, told = caller.communicate(timeout=60)
+        if caller.returncode != 0:
+            break
     assert caller.returncode == 130
     assert b"interrupted" in told
 

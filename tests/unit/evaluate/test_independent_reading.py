@@ -102,6 +102,11 @@ def clin(folder: Path) -> Iterator[Seen]:
         yield None, [row["answers"]], 0
 
 
+def consultations(folder: Path) -> Iterator[Seen]:
+    for row in lines(folder / "zh_consumer/zh_consumer.jsonl"):
+        yield None, [row["answer"]], 0
+
+
 def liveqa(file: str) -> Read:
     def read(folder: Path) -> Iterator[Seen]:
         for question in ElementTree.parse(folder / "liveqa" / file).iter("NLM-QUESTION"):  # noqa: S314
@@ -225,6 +230,8 @@ READERS: dict[str, Read] = {
     "cmb-exam-500": exam("cmb_exam/CMB-500.json"),
     "mmcu-medical": exam("mmcu_medical/MMCU_test.json"),
     "cmb-clin": clin,
+    "zh-consumer": consultations,
+    "zh-consumer-letters": consultations,
     "liveqa": liveqa("TREC-2017-LiveQA-Medical-Test-Questions-w-summaries.xml"),
     "liveqa-plain": liveqa("TREC-2017-LiveQA-Medical-Test.xml"),
     "medicationqa": medication,

@@ -4,7 +4,7 @@ clients."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_type_hints, overload
@@ -200,6 +200,13 @@ class ApiOperations(ApiCalls):
     ) -> ApiCall[knowledge.PassageInContext]:
         query = {"context": context, "snapshot": snapshot}
         return ApiCall("GET", _path("passages", passage), query=query)
+
+    @Operation
+    def compare_labels(
+        self, drugs: Sequence[str], *, sections: Sequence[str] = ()
+    ) -> ApiCall[knowledge.LabelsSideBySide]:
+        """The latest label of each drug, section by section; `sections`: words of the headings."""
+        return ApiCall("GET", f"{_API}/labels", query={"drug": drugs, "section": sections})
 
     @Operation
     def list_sources(self) -> ApiCall[knowledge.SourceList]:

@@ -2,9 +2,9 @@
 
 Names come from the table of names, other words from `glossary.tsv`; what neither has is left out,
 and Latin words in a Chinese question stay. It is no translation: order and grammar are lost. Still
-it finds more than the cosines of a multilingual encoder: of 431 Chinese questions of other hands
-the reciprocal rank of the English chapter is .65 in place of .33 (words of names alone .49), of 329
-English ones that of the Chinese chapter .72 in place of .51.
+words of names alone find more than the cosines of a multilingual encoder: of 431 Chinese questions
+of other hands the reciprocal rank of the English chapter is .49 in place of .33, of 329 English
+ones that of the Chinese chapter .59 in place of .51 (`research/log/natural-questions.md`).
 """
 
 from __future__ import annotations

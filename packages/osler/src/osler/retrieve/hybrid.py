@@ -96,28 +96,24 @@ class HybridRetriever:
         """What `search` gives, without waiting for another thread."""
         with source_errors(self.kb, self.within.sources):
             asked = _read_query(self.reader, query)
-            found = self._search_language(asked, self.within, k)
-            glossed = self._gloss(asked)
-            if glossed is None:
-                return self._make_hits(asked, found)
+            found = self._search_language(asked, k)
             known = {passage.id for passage, _, _ in found}
-            across = [one for one in self._search_language(*glossed, k) if one[0].id not in known]
+            across = [one for one in self._search_other(asked, k) if one[0].id not in known]
             own = found[: k - min(len(across), k // OTHERS)]
             across = _below(across[: k - len(own)], own)
             return self._make_hits(asked, [*own, *across])
 
-    def _gloss(self, asked: AskedQuestion) -> tuple[AskedQuestion, PassageFilter] | None:
-        """The question in the other language, if texts of that language have a word of it."""
+    def _search_other(self, asked: AskedQuestion, k: int) -> list[_Found]:
+        """The best passages in the other language by the question's words in it. Not by meaning:
+        a second encoder would be loaded for every question."""
         other = other_language(language_of(asked.text))
         if self.reader is None or (self.within.languages and other not in self.within.languages):
-            return None
-        words = gloss_question(asked.text).text
-        within = replace(self.within, languages=(other,))
-        if not words or not self.kb.rank_by_words(content_terms(words), k=1, within=within):
-            return None
-        return AskedQuestion(words, words), within
+            return []
+        terms = content_terms(gloss_question(asked.text).text)
+        found = self.kb.by_words(terms, k=k, within=replace(self.within, languages=(other,)))
+        return [(passage, score, "lexical") for passage, score in found]
 
-    def _search_language(self, asked: AskedQuestion, within: PassageFilter, k: int) -> list[_Found]:
+    def _search_language(self, asked: AskedQuestion, k: int) -> list[_Found]:
         """The best passages by words, and by meaning those of the question's language."""
         language = language_of(asked.text)
         encoder = encoder_for(self.encoder, language)
@@ -128,7 +124,7 @@ class HybridRetriever:
             vector,
             encoder=self.encoder.identity,
             k=max(k, self.fusion.depth),
-            within=within,
+            within=self.within,
             languages=languages,
         )
         near = {number for number, _ in dense}
