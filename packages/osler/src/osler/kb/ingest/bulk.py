@@ -152,7 +152,9 @@ class RayWorkerPool:
             return
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it reports to its makers else
         own = {} if self.address else {"num_cpus": self.workers, "include_dashboard": False}
-        ray.init(address=self.address, log_to_driver=False, configure_logging=False, **own)
+        # Without an address Ray would join whatever cluster this machine has begun last.
+        address = self.address or "local"
+        ray.init(address=address, log_to_driver=False, configure_logging=False, **own)
         try:
             yield
         finally:
