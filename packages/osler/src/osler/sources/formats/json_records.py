@@ -16,6 +16,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import BinaryIO, cast
 
 from osler.sources.formats.json_lines import (
@@ -126,6 +127,9 @@ def keys_of(head: bytes) -> frozenset[str]:
 # "1_2 0 GHR_0000559_Sec2 3": question, iteration, document, grade.
 _QREL = re.compile(rb"\S+[ \t]+\S+[ \t]+\S*(?:_|\d)\S*(?:[ \t]+\d)?\s*")
 _LINES = 5
+_BEIR_QRELS = ["query-id", "corpus-id", "score"]
+_BEIR_QUERY = frozenset({"_id", "query_id", "text", "metadata"})
+"""BEIR's queries look like passages; only the file's name and the want of a title tell them."""
 
 
 class EvaluationFile:
@@ -134,14 +138,20 @@ class EvaluationFile:
     def matches(self, name: str, head: bytes) -> bool:
         kind = extension_of(name)
         if kind in {".csv", ".tsv"}:
-            return is_exam(read_header(name, head))
+            header = read_header(name, head)
+            return is_exam(header) or header == _BEIR_QRELS
         if kind in {".json", ".jsonl"}:
-            return is_exam(keys_of(head))
+            keys = keys_of(head)
+            return is_exam(keys) or (_is_queries(name) and keys <= _BEIR_QUERY)
         return "qrels" in name.lower() and _are_qrels(head)
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         """One drop that says why nothing is read."""
         yield Drop(name, "test questions or judgements, not evidence")
+
+
+def _is_queries(name: str) -> bool:
+    return PurePath(name).name.split(".", 1)[0].casefold() == "queries"
 
 
 def _are_qrels(head: bytes) -> bool:
