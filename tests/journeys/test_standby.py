@@ -18,6 +18,15 @@ WARFARIN = "A patient who takes warfarin is started on amiodarone. What happens 
 ALONE = "osler.runs.answering"
 
 
+# A shell lets what it starts in the background, these tests perhaps, ignore Ctrl-C.
+AT_A_TERMINAL = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from osler.cli import main
+main()
+"""
+
+
 def environment(home: Path) -> dict[str, str]:
     return {**os.environ, "OSLER__HOME": str(home), "COLUMNS": "100"}
 
@@ -26,7 +35,7 @@ def environment(home: Path) -> dict[str, str]:
 def begin_long(home: Path, trace: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """A question that takes seconds, under way: it has told its first event."""
     os.mkfifo(trace)
-    command = [sys.executable, "-m", "osler", "ask", WARFARIN, "--strategy", "tc-rag"]
+    command = [sys.executable, "-c", AT_A_TERMINAL, "ask", WARFARIN, "--strategy", "tc-rag"]
     caller = subprocess.Popen(  # noqa: S603
         [*command, "--trace", str(trace)],
         env=environment(home),
@@ -151,12 +160,9 @@ def test_a_caller_that_is_killed_frees_the_standby(
 def test_ctrl_c_at_the_caller_interrupts_the_question(
     standby: object, built: Osler, home: Path, tmp_path: Path
 ) -> None:
-    for attempt in range(5):  # a question may be over before the signal comes
-        with begin_long(home, tmp_path / f"trace-{attempt}") as caller:
-            caller.send_signal(signal.SIGINT)
-            _, told = caller.communicate(timeout=60)
-        if caller.returncode != 0:
-            break
+    with begin_long(home, tmp_path / "trace") as caller:
+        caller.send_signal(signal.SIGINT)
+        _, told = caller.communicate(timeout=60)
     assert caller.returncode == 130
     assert b"interrupted" in told
 

@@ -174,6 +174,8 @@ def main() -> None:
     """The standby: loads, says "ready", and serves until its standard input ends."""
     from osler.errors import OslerError
 
+    # A server in the background ignores Ctrl-C, and what it starts would: callers interrupt here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     life = os.dup(0)
     home = Path(sys.argv[1])
     with suppress(OslerError):  # whoever asks is told
