@@ -6,7 +6,6 @@ _EVAL = {
     **make_verbs("osler_lab.cli.evaluate_results", "judge", "agree"),
     **make_verbs("osler_lab.cli.evaluate", "run", "tasks"),
     **make_verbs("osler_lab.cli.evaluate_results", "report"),
-    **make_verbs("osler_lab.cli.evaluate_retrieval", "retrieval"),
 }
 _TRAIN = {
     **make_verbs("osler_lab.cli.train", "explore", "judge"),

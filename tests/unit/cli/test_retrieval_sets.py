@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import retrieval_set
 
 from osler.errors import MalformedSource
 from osler_lab.evaluate.retrieval_sets import (
@@ -122,9 +123,14 @@ def test_a_line_that_is_no_judgement_is_named(tmp_path: Path) -> None:
         read_retrieval_set(tmp_path)
 
 
-def test_one_command_measures_a_set_beside_what_is_published(osler: Any, folder: Path) -> None:
-    write_beir(folder / "nfcorpus")
-    told = json.loads(osler("eval", "retrieval", "nfcorpus", "--words", "--json").stdout)
+def test_one_command_measures_a_set_beside_what_is_published(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_beir(tmp_path / "nfcorpus")
+    monkeypatch.setenv("OSLER__HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("sys.argv", ["measure", str(tmp_path / "nfcorpus"), "--words"])
+    retrieval_set.main()
+    told = json.loads(capsys.readouterr().out)
 
     own, *published = told["searches"]
     assert (own["method"], own["queries"]) == ("Osler, words", 2)
