@@ -44,7 +44,7 @@ ONE_THREAD = {
     f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "RAYON", "NUMBA")
 } | {"LANCE_CPU_THREADS": "1"}
 
-SETTINGS = {"LANCE_LOG": "error", "ALLOW_RESOLVE_TRANSFORM": "True"}
+SETTINGS = {"LANCEDB_LOG": "error", "RUST_LOG": "error", "ALLOW_RESOLVE_TRANSFORM": "True"}
 """LanceDB's warnings cost time; txtai takes vectors that are known only with the second."""
 
 Figures = dict[str, Any]

@@ -9,6 +9,7 @@ has searched nothing yet. BEGAN is the time (seconds since 1970) at which the pr
 from __future__ import annotations
 
 import json
+import os
 import resource
 import statistics
 import sys
@@ -32,9 +33,14 @@ def engine_for(name: str, store: Path) -> Engine:
 
 
 def processor() -> float:
-    """Seconds of this process and of its children that have ended."""
+    """Seconds of this process and of its children, those that have ended among them."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(use.ru_utime + use.ru_stime for use in used)
+    return sum(use.ru_utime + use.ru_stime for use in used) + sum(map(_ticked, _children()))
+
+
+def _ticked(pid: str) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def read_corpus(data: Path) -> Corpus:

@@ -8,10 +8,12 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from array import array
 from collections.abc import Iterator
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +25,7 @@ from osler.errors import (
     SourceUnavailable,
 )
 from osler.kb.base import KnowledgeBase
-from osler.kb.search import backends, edge_build, generation
+from osler.kb.search import backends, edge_build, generation, shard
 from osler.kb.search import edge as edge_module
 from osler.kb.search.base import BackendChoice
 from osler.retrieve.hybrid import HybridRetriever, LexicalRetriever, retriever_over
@@ -418,3 +420,23 @@ def test_folder_of_a_builder_that_outlived_its_starter_is_nobody_elses(tmp_path:
     assert again != first
     with pytest.raises(FileNotFoundError, match="is gone"):
         edge_build.make_generation(tmp_path, first, None, 4)
+
+
+def test_few_passages_are_searched_more_broadly_than_many() -> None:
+    sizes = (1_000, 50_000, 200_000, 400_000, 1_000_000)
+    assert [shard.search_breadth(size) for size in sizes] == [512, 512, 250, 125, 112]
+
+
+def test_a_worker_searches_each_shelf_as_broadly_as_its_size_allows() -> None:
+    asked: list[Any] = []
+
+    class Shelf:
+        def query_batch(self, batch: Any) -> list[list[Any]]:
+            asked.extend(batch.queries)
+            return [[]]
+
+    request = {"shelf": "web", "k": 10, "conditions": {}, "words": None}
+    told, _ = shard._answer_request({"web": (Shelf(), 512)}, request, array("f", [1.0]).tobytes())
+
+    assert told == {"sizes": [0]}
+    assert asked[0].params.hnsw_ef == 512
