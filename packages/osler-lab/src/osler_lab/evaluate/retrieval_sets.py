@@ -94,14 +94,15 @@ class MeasuredSearch:
 
 def read_retrieval_set(folder: Path, split: str = "test") -> RetrievalSet:
     """Reads a folder of either form. Raises `MalformedSource` for a file that is missing or bad."""
-    judged = (f"qrels/{split}.tsv", f"{split}.qrels", "qrels.tsv", "qrels.txt", "qrels")
-    corpus, asked, told = (_find_file(folder, names) for names in (CORPORA, QUERIES, judged))
-    grades = _read_grades(told)
-    queries = {id: text for id, text in _read_queries(asked) if id in grades}
+    judgements = (f"qrels/{split}.tsv", f"{split}.qrels", "qrels.tsv", "qrels.txt", "qrels")
+    corpus, query_file = _find_file(folder, CORPORA), _find_file(folder, QUERIES)
+    qrels = _find_file(folder, judgements)
+    grades = _read_grades(qrels)
+    queries = {id: text for id, text in _read_queries(query_file) if id in grades}
     if missing := sorted(grades.keys() - queries.keys()):
-        raise MalformedSource(f"{asked}: no query {missing[0]!r}, which {told.name} judges")
+        raise MalformedSource(f"{query_file}: no query {missing[0]!r}, which {qrels.name} judges")
     if not queries:
-        raise MalformedSource(f"{told}: no query has a relevant document")
+        raise MalformedSource(f"{qrels}: no query has a relevant document")
     return RetrievalSet(folder.resolve().name, corpus, queries, grades)
 
 
@@ -179,8 +180,8 @@ def _measure_way(
     given: RetrievalSet, method: str, search: Callable[[str, int], list[Hit]], progress: Progress
 ) -> MeasuredSearch:
     gains, recalls = [], []
-    for done, (id, text) in enumerate(given.queries.items()):
-        progress(method, done, len(given.queries))
+    for number, (id, text) in enumerate(given.queries.items()):
+        progress(method, number, len(given.queries))
         hits = search(text, _PASSAGES)
         ranked = list(dict.fromkeys(_document_of(hit.passage.id) for hit in hits))
         grades = given.grades[id]

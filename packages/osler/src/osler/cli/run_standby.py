@@ -128,7 +128,7 @@ def _run(args: list[str]) -> int:
         return ended.code if isinstance(ended.code, int) else 0
     except KeyboardInterrupt:
         return 130
-    except BaseException:
+    except Exception:  # what a process of its own would end with
         sys.excepthook(*sys.exc_info())
         return 1
     return 0
