@@ -104,3 +104,28 @@ def test_an_item_far_behind_its_lead_in_is_no_quote() -> None:
     spans = quotable_spans(quote(text, text).hit, 5)
     assert 5 < len(spans) < 25
     assert all(end <= 700 for _, end in spans)
+
+
+HYPERKALAEMIA = (
+    "The ECG shows tall T waves. First protect the heart with calcium. Then shift potassium with"
+    " insulin. Watch the glucose. Last, remove potassium with a binder.\nThen he went home."
+)
+
+
+def test_a_further_step_is_quoted_with_the_first() -> None:
+    (whole,) = add_neighbours([quote(HYPERKALAEMIA, "Last, remove potassium with a binder.")])
+    assert whole.text.startswith("First protect the heart")
+    assert whole.text.endswith("with a binder.")
+    first = quote(HYPERKALAEMIA, "First protect the heart with calcium.")
+    last = quote(HYPERKALAEMIA, "Last, remove potassium with a binder.")
+    assert [one.text for one in add_neighbours([first, last])] == [whole.text]
+
+
+def test_a_step_without_a_first_one_near_stands_alone() -> None:
+    part = "Then he went home."
+    assert add_neighbours([quote(HYPERKALAEMIA, part)])[0].text == part
+
+
+def test_the_first_or_the_last_of_something_is_no_step() -> None:
+    text = "First aid is washing the wound. Last of all is the vaccine. Last winter was cold."
+    assert add_neighbours([quote(text, "Last winter was cold.")])[0].text == "Last winter was cold."

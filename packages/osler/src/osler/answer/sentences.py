@@ -92,6 +92,15 @@ _LEANS = {
 """How sentences begin that cannot be understood, or are misunderstood, without the one before."""
 _MOST_BEFORE = 3
 """Sentences that are brought with one."""
+_STEP = re.compile(
+    r"(?:then|next|last(?:ly)?|finally|second(?:ly)?|third(?:ly)?|after(?:wards?| this| that))\b"
+    r"(?! \w+ (?:is|was|are|were)\b)|(?:其次|然后|接着|随后|最后|再次)",
+    re.IGNORECASE,
+)
+"""How a further step begins: it is brought with the first, and what stands between."""
+_FIRST_STEP = re.compile(r"first(?:ly)?\b,?(?! \w+ (?:is|was|are|were)\b)|首先|先", re.IGNORECASE)
+_LONGEST_STEPS = 600
+"""Characters of steps that are brought with one."""
 _LONGEST_LIST = 400
 """Characters of a list that is brought with its lead-in."""
 _LONGEST_LEAD = 600
@@ -207,12 +216,24 @@ def _find_lead(text: str, start: int) -> int | None:
     return None
 
 
+def _find_first_step(quote: QuoteCandidate, before: Sequence[tuple[int, int]]) -> int | None:
+    """Where the steps begin of which the quote is a further one; `None` = it is none."""
+    text = quote.hit.passage.text
+    if not _STEP.match(text, quote.start):
+        return None
+    near = [at for at, _ in before if quote.end - at <= _LONGEST_STEPS]
+    firsts = [at for at in near if _FIRST_STEP.match(text, at)]
+    return firsts[-1] if firsts and "\n" not in text[firsts[-1] : quote.start] else None
+
+
 def _find_start(quote: QuoteCandidate, quoted: set[tuple[str, int]]) -> int:
     passage, start = quote.hit.passage, quote.start
     if _ITEM.match(passage.text, _line_start(passage.text, start)):
         lead = _find_lead(passage.text, start)
         return start if lead is None or quote.end - lead > _LONGEST_LEAD else lead
     before = [span for span in split_sentences(passage.text) if span[1] <= start]
+    if (first := _find_first_step(quote, before)) is not None:
+        return first
     for begin, end in reversed(before[-_MOST_BEFORE:]):
         is_clause = passage.text[end - 1] in "；;"
         leans = is_clause or _LEANS[passage.language].match(passage.text, start)
