@@ -232,6 +232,22 @@ def test_interrupting_an_addition_leaves_no_half_of_a_file(
     assert kb.add([first, second], source="book").documents == 500
 
 
+def test_an_interrupted_small_file_is_not_there_by_half_and_is_read_again(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    paths = [jsonl(tmp_path / "a.jsonl", ANAEMIA), jsonl(tmp_path / "b.jsonl", *many(150))]
+
+    def interrupt(what: str, done: int, total: int | None) -> None:
+        if what == "documents":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        kb.add(paths, source="book", progress=interrupt)
+    assert documents(kb) in {0, 1}
+    kb.add(paths, source="book")
+    assert documents(kb) == 151
+
+
 def test_progress_counts_files_and_documents(kb: KnowledgeBase, tmp_path: Path) -> None:
     seen: list[tuple[str, int, int | None]] = []
     file = jsonl(tmp_path / "b.jsonl", *many(250))

@@ -62,7 +62,15 @@ def _open_sqlite(folder: Path, how: str) -> sqlite3.Connection:
 
 @contextmanager
 def write_transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """Commits everything in the block or nothing, whatever ends it."""
+    """Commits everything in the block or nothing, whatever ends it. Inside another one it is
+    committed with that, and a failure undoes both."""
+    if db.in_transaction:
+        try:
+            yield
+        except BaseException:
+            db.rollback()
+            raise
+        return
     with db:
         db.execute("BEGIN IMMEDIATE")
         yield
