@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import socketserver
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import httpx2
 import pytest
 
 from osler_serve.client import AsyncClient, Client
-from osler_serve.client.calls import ApiCall, ApiOperations, BlockingCalls
+from osler_serve.client.calls import ApiCall, ApiOperations, BlockingCalls, StreamPlace
 from osler_serve.client.http_client import ServerRefused, ServerUnreachable
 
 pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
@@ -155,3 +157,63 @@ async def test_the_other_client_awaits_the_same(place: ServedOsler) -> None:
         assert b"osler_" in await osler.read_metrics()
         with pytest.raises(ServerRefused):
             await osler.get_run("20260102-030405-0123456789ab")
+
+
+class BreakingServer(socketserver.ThreadingTCPServer):
+    """Tells three events, each over a connection of its own that then breaks off."""
+
+    daemon_threads = allow_reuse_address = True
+
+    def __init__(self, parts: list[str | None]) -> None:
+        super().__init__(("127.0.0.1", 0), BreakingReply)
+        self.parts, self.asked = parts, list[str]()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class BreakingReply(socketserver.StreamRequestHandler):
+    server: BreakingServer
+
+    def handle(self) -> None:
+        lines = iter(self.rfile.readline, b"\r\n")
+        after = [line for line in lines if line.lower().startswith(b"last-event-id")]
+        self.server.asked.append(after[0].split(b": ")[1].strip().decode())
+        part = self.server.parts.pop(0)
+        if part is None:
+            self.wfile.write(b"HTTP/1.1 503 Not now\r\nContent-Length: 0\r\n\r\n")
+            return
+        head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        self.wfile.write(f"{head}{len(part):x}\r\n{part}\r\n".encode())
+
+
+@pytest.fixture
+def breaking(monkeypatch: pytest.MonkeyPatch) -> Iterator[BreakingServer]:
+    monkeypatch.setattr(StreamPlace, "pauses", (0.0, 0.0))
+    kinds = ["run.started", "retrieval.done", "run.finished"]
+    told = [f'id: {n}\ndata: {{"type":"{kind}"}}\n\n' for n, kind in enumerate(kinds, 1)]
+    with BreakingServer([told[0], told[1], None, told[2]]) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def test_a_stream_that_breaks_off_is_read_on_after_its_last_event(breaking: BreakingServer) -> None:
+    with Client(breaking.url) as osler:
+        types = [event["type"] for event in osler.stream_events("one")]
+    assert types == ["run.started", "retrieval.done", "run.finished"]
+    assert breaking.asked == ["0", "1", "2", "2"]
+
+
+async def test_the_awaited_stream_is_read_on_too(breaking: BreakingServer) -> None:
+    async with AsyncClient(breaking.url) as osler:
+        types = [event["type"] async for event in osler.stream_events("one")]
+    assert types == ["run.started", "retrieval.done", "run.finished"]
+
+
+def test_a_stream_that_breaks_off_again_and_again_is_given_up(breaking: BreakingServer) -> None:
+    breaking.parts[1:] = [": ping\n\n"] * 5
+    with Client(breaking.url) as osler, pytest.raises(ServerUnreachable):
+        list(osler.stream_events("one"))
+    assert breaking.asked == ["0", "1", "1"]

@@ -133,11 +133,16 @@ def test_queued_run_streams_an_unnumbered_run_queued_event(
         serve_osler(home, model=model, serve={"runs": 1}) as place,
         httpx2.Client(base_url=place.url) as client,
     ):
-        first, second = start_run(client), start_run(client)
+        first = start_run(client)
+        assert model.called.wait(20)
+        second = start_run(client)
         with client.stream("GET", f"/api/v1/runs/{second}/events") as reply:
             lines = reply.iter_lines()
             assert next(lines) == "event: run.queued"
-            assert json.loads(next(lines).removeprefix("data: ")) == {"type": "run.queued"}
+            assert json.loads(next(lines).removeprefix("data: ")) == {
+                "ahead": 0,
+                "type": "run.queued",
+            }
             assert client.post(f"/api/v1/runs/{first}/cancel").status_code == 200
             assert model.gate
             model.gate.set()

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -108,6 +109,26 @@ def test_a_run_whose_server_was_killed_is_brought_to_its_end_by_another(tmp_path
             assert http.get(f"/api/v1/runs/{run}").json()["status"] == "finished"
 
 
+def test_a_run_that_is_given_up_ends_its_stream_with_the_reason(tmp_path: Path) -> None:
+    with serve_osler(tmp_path) as other, stuck_server(tmp_path) as (url, child):
+        with httpx2.Client(base_url=url, timeout=30) as http:
+            run = start_run(http)
+            with http.stream("GET", f"/api/v1/runs/{run}/events") as reply:
+                before = next(int(line[4:]) for line in reply.iter_lines() if line[:4] == "id: ")
+                with sqlite3.connect(tmp_path / "serve" / "serve.sqlite") as ledger:
+                    ledger.execute("UPDATE claim SET tries = 3")
+                child.send_signal(signal.SIGKILL)
+        with httpx2.Client(base_url=other.url, timeout=30) as http:
+            last = read_stream(http, run, **{"Last-Event-ID": str(before)})[-1]
+            number, name, end = last
+            assert number > before
+            assert (name, end["code"]) == ("run.failed", "interrupted")
+            assert "died 4 times" in end["detail"]
+            for seen in (number - 1, number, 99):
+                assert read_stream(http, run, **{"Last-Event-ID": str(seen)}) == [last]
+            assert http.get(f"/api/v1/runs/{run}").json()["status"] == "interrupted"
+
+
 def test_unfinished_runs_of_a_key_count_at_every_server(tmp_path: Path) -> None:
     gate = AwaitableEvent()
     model = FixedModel(gate=gate)
@@ -131,6 +152,21 @@ def test_replies_tell_what_is_left_of_the_caller_s_share(http: httpx2.Client) ->
     before = int(reply.headers["RateLimit"].split(";r=")[1].split(";")[0])
     after = http.get("/api/v1/sources").headers["RateLimit"]
     assert after.startswith(f'"requests";r={before - 1};t=')
+
+
+def test_requests_at_another_server_count_within_a_second(tmp_path: Path) -> None:
+    bounds: dict[str, Any] = {"serve": {"caller_minute": 20}}
+    with serve_osler(tmp_path, **bounds) as one, serve_osler(tmp_path, **bounds) as other:
+        with httpx2.Client(base_url=one.url) as http:
+            for _ in range(15):
+                assert http.get("/api/v1/sources").is_success
+        with httpx2.Client(base_url=other.url) as http:
+            caller = other.site.gate.local_caller()
+            while caller.elsewhere < 15:
+                assert http.get("/healthz").is_success
+            replies = [http.get("/api/v1/sources") for _ in range(6)]
+    assert [reply.status_code for reply in replies] == [200] * 5 + [429]
+    assert '"requests";r=0;' in replies[4].headers["RateLimit"]
 
 
 def test_room_that_is_left_is_never_below_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -65,6 +66,12 @@ class ActiveRun:
     async def wait_for_line(self) -> None:
         """Returns when there may be something new."""
         await self._bell.wait()
+
+
+def line_of_end(status: Status, code: str, detail: str) -> str:
+    """The last line of a run without an answer."""
+    said = {"code": code, "detail": detail, "type": f"run.{status}"}
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
 
 
 class FairRoom:

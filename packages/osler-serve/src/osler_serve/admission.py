@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from typing import Generic, TypeVar
 
 from osler.settings import Settings
 from osler_serve.keys import Caller
@@ -23,21 +25,71 @@ from osler_serve.shared_runs import SharedRuns
 GAP = 0.02
 # Seconds that a run holds back; on a server that is never calm too.
 MOST = 0.25
+# What each other run that holds back adds to both: its stream has yet to be opened, and the last of
+# them waits longer than that for the others' work.
+GAP_EACH, MOST_EACH = 0.0005, 0.004
+T = TypeVar("T")
 
 
 class Admission:
     def __init__(self) -> None:
         self._last = float("-inf")
+        self._held = 0
 
     def note_request(self) -> None:
         """One came in."""
         self._last = time.monotonic()
 
     async def wait_for_lull(self) -> None:
-        """Returns `GAP` after the last request, and at the latest after `MOST`."""
-        latest = time.monotonic() + MOST
-        while (wait := min(self._last + GAP, latest) - time.monotonic()) > 0:  # noqa: ASYNC110
-            await asyncio.sleep(wait)
+        """Returns `GAP` after the last request, and at the latest after `MOST`; both are longer
+        where many runs hold back."""
+        began = self._last = time.monotonic()  # what took so long since may be other requests
+        self._held += 1
+        try:
+            while (due := self._calm_from(began)) > time.monotonic():
+                await asyncio.sleep(due - time.monotonic())
+                if time.monotonic() > due + GAP:  # the loop is busy: requests may wait unread
+                    self.note_request()
+        finally:
+            self._held -= 1
+
+    def _calm_from(self, began: float) -> float:
+        others = self._held - 1
+        return min(self._last + GAP + GAP_EACH * others, began + MOST + MOST_EACH * others)
+
+
+class WrittenTogether(Generic[T]):
+    """Writes what comes while the disk is busy in one go, and in a thread of its own: a flush
+    takes as long for one run as for a hundred, and runs at work may hold the other threads."""
+
+    def __init__(self, write: Callable[[list[T]], None]) -> None:
+        self._write = write
+        self._thread = ThreadPoolExecutor(1, "written-together")
+        self._waiting: list[tuple[T, asyncio.Future[None]]] = []
+        self._writing: asyncio.Task[None] | None = None
+
+    async def put(self, item: T) -> None:
+        """Returns when it is written. Raises what `write` does."""
+        loop = asyncio.get_running_loop()
+        self._waiting.append((item, loop.create_future()))
+        written = self._waiting[-1][1]
+        if self._writing is None or self._writing.done():
+            self._writing = loop.create_task(self._write_waiting())
+        await written
+
+    async def _write_waiting(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            written = loop.run_in_executor(self._thread, self._write, [item for item, _ in batch])
+            (failed,) = await asyncio.gather(written, return_exceptions=True)
+            for _, waits in batch:
+                if waits.done():  # who asked has gone
+                    continue
+                if failed is None:
+                    waits.set_result(None)
+                else:
+                    waits.set_exception(failed)
 
 
 class SearchLimiter:

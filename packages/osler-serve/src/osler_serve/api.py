@@ -177,7 +177,7 @@ async def run_events(
     elif await is_elsewhere(site.desk, caller, id):
         body = stream_elsewhere(site.desk, caller, id, seen)
     else:
-        body = stream_recorded((await load_run(site.desk, caller, id)).lines, seen)
+        body = stream_recorded(await load_run(site.desk, caller, id), seen)
     return StreamingResponse(body, media_type=SSE_MEDIA, headers=SSE_HEADERS)
 
 

@@ -254,7 +254,8 @@ def create_app(site: ServerState) -> FastAPI:
             if left := stack.enter_context(site.ledger.hold_open(site.desk.is_kept)):
                 _LOG.warning("%d runs were not finished when the server stopped", left)
             stack.enter_context(site.desk.shared.hold_open())
-            stack.push_async_callback(_end_task, asyncio.create_task(watch_others(site.desk)))
+            others = watch_others(site.desk, site.gate)
+            stack.push_async_callback(_end_task, asyncio.create_task(others))
             stack.push_async_callback(site.desk.drain, 0.0)
             await _warm_up(site)
             stack.push_async_callback(_end_task, asyncio.create_task(site.uploads.work()))

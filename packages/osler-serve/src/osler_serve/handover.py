@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 from osler.errors import OslerError
 from osler.reports import Status
 from osler_serve.active_runs import ActiveRun
-from osler_serve.keys import Caller
+from osler_serve.keys import Authenticator, Caller
 from osler_serve.ledger import RunClaim
 from osler_serve.run_manager import RunManager
 from osler_serve.shared_runs import read_request
@@ -20,14 +21,16 @@ _LOOK = 0.5
 _MOST_TRIES = 3
 
 
-async def watch_others(desk: RunManager) -> None:
-    """Takes the runs of servers that died, and cancels what another server was asked to cancel;
-    for ever."""
+async def watch_others(desk: RunManager, gate: Authenticator) -> None:
+    """Takes the runs of servers that died, cancels what another server was asked to cancel, and
+    counts the callers' requests there; for ever."""
     while True:
         await asyncio.sleep(_LOOK)
         try:
-            for claim in await asyncio.to_thread(desk.shared.take_orphans):
-                await _adopt_run(desk, claim)
+            told = await asyncio.to_thread(desk.shared.share_counts, gate.count_asked())
+            gate.note_elsewhere(told)
+            for claim, said in await asyncio.to_thread(desk.shared.take_orphans):
+                await _adopt_run(desk, claim, said)
             for id in await asyncio.to_thread(desk.shared.asked_to_stop):
                 if (live := desk.find_any(id)) is not None:
                     await desk.cancel_run(live)
@@ -35,13 +38,16 @@ async def watch_others(desk: RunManager) -> None:
             _LOG.warning("the runs of other servers cannot be seen: %s", error)
 
 
-async def _adopt_run(desk: RunManager, claim: RunClaim) -> None:
+async def _adopt_run(desk: RunManager, claim: RunClaim, said: list[str]) -> None:
     if desk.is_kept(claim.id):  # whole on disk; only its end was not noted
         await asyncio.to_thread(_end_claim, desk, claim, "finished")
         return
     asked = read_request(claim.request)
     if asked is None or claim.tries > _MOST_TRIES or desk.draining:
-        await asyncio.to_thread(_end_claim, desk, claim, "interrupted")
+        why = "the server stopped"
+        if claim.tries > _MOST_TRIES:
+            why = f"its server died {claim.tries} times, and it is not begun again"
+        await asyncio.to_thread(_end_claim, desk, claim, "interrupted", why, said)
         return
     # Its key's own bounds were checked when it was taken on.
     caller = Caller(claim.caller, asked.workspace, desk.limits.caller_runs, 1)
@@ -60,7 +66,9 @@ async def _adopt_run(desk: RunManager, claim: RunClaim) -> None:
     _LOG.warning("run %s is begun again: its server died", live.id)
 
 
-def _end_claim(desk: RunManager, claim: RunClaim, status: Status) -> None:
-    said = {"code": "interrupted", "detail": "the server stopped"} if status != "finished" else {}
-    desk.ledger.end_run(claim.id, status, **said)
+def _end_claim(
+    desk: RunManager, claim: RunClaim, status: Status, why: str = "", said: Sequence[str] = ()
+) -> None:
+    code = "interrupted" if why else ""
+    desk.ledger.end_run(claim.id, status, code=code, detail=why, events="\n".join(said))
     desk.shared.close_lines(claim.id)

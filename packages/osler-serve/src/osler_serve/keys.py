@@ -9,7 +9,7 @@ import re
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -45,15 +45,21 @@ class Caller:
     running: int = 0
     reserved: int = 0
     """Tokens that its unfinished runs may still spend."""
+    elsewhere: int = 0
+    """Requests of the last minute at other servers of the home, as they last told."""
     _asked: deque[float] = field(default_factory=deque)
 
-    def count_request(self, now: float) -> None:
-        """Counts one request. Raises `RefusedRequest` (429) above the rate."""
+    def count_asked(self, now: float) -> int:
+        """Requests of the last minute here."""
         # A sliding window: a burst at the turn of a minute counts as one burst.
         while self._asked and now - self._asked[0] >= _MINUTE:
             self._asked.popleft()
-        if len(self._asked) >= self.minute:
-            wait = _MINUTE - (now - self._asked[0])
+        return len(self._asked)
+
+    def count_request(self, now: float) -> None:
+        """Counts one request. Raises `RefusedRequest` (429) above the rate."""
+        if self.count_asked(now) + self.elsewhere >= self.minute:
+            wait = _MINUTE - (now - self._asked[0]) if self._asked else 1.0
             raise RefusedRequest(
                 429, "rate_limited", f"over {self.minute} requests in a minute", retry_after=wait
             )
@@ -61,8 +67,8 @@ class Caller:
 
     def describe_room(self, now: float) -> tuple[str, str]:
         """The values of `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers):
-        what it may do, and what is left of that at the process that answers."""
-        left = max(0, self.minute - len(self._asked))
+        what it may do, and what is left of that."""
+        left = max(0, self.minute - len(self._asked) - self.elsewhere)
         wait = math.ceil(_MINUTE - (now - self._asked[0])) if self._asked else 0
         policy = f'"requests";q={self.minute};w={_MINUTE:.0f}, "runs";q={self.runs}'
         return policy, f'"requests";r={left};t={wait}, "runs";r={max(0, self.runs - self.running)}'
@@ -160,6 +166,16 @@ class Authenticator:
     def local_caller(self) -> Caller:
         """This machine's own caller, for interfaces other than sockets."""
         return self._local
+
+    def count_asked(self) -> dict[str, int]:
+        """By caller, the requests of the last minute here."""
+        now = time.monotonic()
+        return {one.id: one.count_asked(now) for one in (self._local, *self._callers.values())}
+
+    def note_elsewhere(self, told: Mapping[str, int]) -> None:
+        """By caller, the requests of the last minute at other servers of the home."""
+        for one in (self._local, *self._callers.values()):
+            one.elsewhere = told.get(one.id, 0)
 
     async def fetch_hook_keys(self, authorization: str | None, path: str) -> None:
         """Fetches the public keys of the record system that signed, where it has them elsewhere."""

@@ -21,6 +21,7 @@ from osler.audit.heads import LEDGER
 from osler.errors import BadConfig, KnowledgeBaseBusy, StorageFailed
 from osler.kb.store.access import LockMode, hold_lock, write_transaction
 from osler.reports import Status
+from osler_serve.ledger_tables import TABLES
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 # Whose runs those are that no key made.
@@ -29,33 +30,6 @@ WORKSPACE = "default"
 _START = 10.0
 # Seconds that a used statement is kept beyond its time: no good again once a clock is set back.
 _KEPT = 3_600.0
-_TABLES = """
-CREATE TABLE IF NOT EXISTS run(
-  id TEXT PRIMARY KEY, workspace TEXT NOT NULL, caller TEXT NOT NULL, created TEXT NOT NULL,
-  status TEXT NOT NULL, strategy TEXT NOT NULL, question TEXT NOT NULL,
-  code TEXT NOT NULL DEFAULT '', detail TEXT NOT NULL DEFAULT '', events TEXT NOT NULL DEFAULT ''
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS of_workspace ON run(workspace, id);
-CREATE TABLE IF NOT EXISTS key(
-  id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, workspace TEXT NOT NULL, hash BLOB NOT NULL,
-  created TEXT NOT NULL, runs INTEGER, minute INTEGER
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS scope(id TEXT PRIMARY KEY, scope TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS reach(id TEXT PRIMARY KEY, reach TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS spent(
-  key TEXT, day TEXT, tokens INTEGER NOT NULL, PRIMARY KEY(key, day)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS statement(mark BLOB PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS claim(
-  id TEXT PRIMARY KEY, worker TEXT NOT NULL, caller TEXT NOT NULL, reserved INTEGER NOT NULL,
-  tries INTEGER NOT NULL, request TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS probe(at REAL NOT NULL);
-CREATE TABLE IF NOT EXISTS sum(
-  id TEXT PRIMARY KEY, fixed BLOB NOT NULL, ended BLOB NOT NULL) WITHOUT ROWID;
-CREATE TRIGGER IF NOT EXISTS run_gone AFTER DELETE ON run BEGIN
-  DELETE FROM sum WHERE id = old.id; DELETE FROM reach WHERE id = old.id; END;
-CREATE TRIGGER IF NOT EXISTS key_gone AFTER DELETE ON key BEGIN
-  DELETE FROM sum WHERE id = old.id; DELETE FROM scope WHERE id = old.id; END;
-"""
 _COLUMNS = "id, workspace, caller, created, status, strategy, question, code, detail"
 _RUNS = (
     f"SELECT fixed, ended, events, {_COLUMNS}, coalesce(reach, '')"  # noqa: S608
@@ -117,13 +91,14 @@ class RunClaim:
 
 
 class Ledger:
-    """Every method blocks for a moment, and any thread may call it.
+    """Every method blocks for a moment, and any thread may call it; those that only read do not
+    wait for a disk that flushes what others write.
 
     Raises `BadConfig` where the file cannot be opened.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._lock = threading.Lock()
+        self._lock, self._read_lock = threading.Lock(), threading.Lock()
         self._folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -134,20 +109,22 @@ class Ledger:
             self._db.execute("PRAGMA secure_delete=ON")
             # What was acknowledged outlives a power cut.
             self._db.execute("PRAGMA synchronous=FULL")
-            self._db.executescript(_TABLES)
+            self._db.executescript(TABLES)
+            self._reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             fix = "set home to a folder that can be written"
             raise BadConfig(f"{folder} cannot hold {LEDGER}: {error}", fix=fix) from error
 
     def close(self) -> None:
-        with self._lock:
+        with self._lock, self._read_lock:
+            self._reader.close()
             self._db.close()
 
     @contextmanager
-    def _lock_database(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
+    def _lock_database(self, *, reading: bool = False) -> Iterator[sqlite3.Connection]:
+        with self._read_lock if reading else self._lock:
             try:
-                yield self._db
+                yield self._reader if reading else self._db
             except sqlite3.IntegrityError:
                 raise
             except sqlite3.Error as error:
@@ -180,16 +157,13 @@ class Ledger:
     # Runs
 
     def begin_run(self, entry: LedgerEntry, claim: RunClaim | None = None) -> None:
+        self.begin_runs([(entry, claim)])
+
+    def begin_runs(self, begun: Iterable[tuple[LedgerEntry, RunClaim | None]]) -> None:
+        """All of them, or none: the disk is flushed once."""
         with self._lock_database() as db, write_transaction(db):
-            if claim is not None:
-                db.execute("INSERT INTO claim VALUES (?, ?, ?, ?, ?, ?)", astuple(claim))
-            db.execute("INSERT INTO reach VALUES (?, ?)", (entry.id, entry.reach))
-            db.execute(
-                f"INSERT INTO run({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-                astuple(entry)[:-1],
-            )
-            ended = _sum_of(entry.status, entry.code, entry.detail, "")
-            db.execute("INSERT INTO sum VALUES (?, ?, ?)", (entry.id, _sum_of_run(entry), ended))
+            for entry, claim in begun:
+                _begin(db, entry, claim)
 
     def end_run(
         self, id: str, status: Status, *, code: str = "", detail: str = "", events: str = ""
@@ -230,13 +204,13 @@ class Ledger:
             )
 
     def find_run(self, id: str) -> LedgerEntry | None:
-        with self._lock_database() as db:
+        with self._lock_database(reading=True) as db:
             row = db.execute(f"{_RUNS} WHERE id = ?", (id,)).fetchone()
         return _check_run(row) if row else None
 
     def run_lines(self, id: str) -> list[str]:
         """The lines of a run that has no folder."""
-        with self._lock_database() as db:
+        with self._lock_database(reading=True) as db:
             row = db.execute(f"{_RUNS} WHERE id = ?", (id,)).fetchone()
         if row:
             _check_run(row)
@@ -245,7 +219,7 @@ class Ledger:
     def list_runs(self, workspace: str, *, before: str, limit: int) -> list[LedgerEntry]:
         """The newest first; those with an id below `before`, where one is given. A damaged one is
         left out, and logged."""
-        with self._lock_database() as db:
+        with self._lock_database(reading=True) as db:
             rows = db.execute(
                 f"{_RUNS} WHERE workspace = ? AND (? = '' OR id < ?) ORDER BY id DESC LIMIT ?",
                 (workspace, before, before, limit),
@@ -255,7 +229,7 @@ class Ledger:
     # Runs of several servers
 
     def find_claim(self, id: str) -> RunClaim | None:
-        with self._lock_database() as db:
+        with self._lock_database(reading=True) as db:
             row = db.execute("SELECT * FROM claim WHERE id = ?", (id,)).fetchone()
         return RunClaim(*row) if row else None
 
@@ -267,7 +241,7 @@ class Ledger:
 
     def count_elsewhere(self, caller: str, worker: str) -> tuple[int, int]:
         """Unfinished runs of the caller at other servers, and the tokens that they may spend."""
-        with self._lock_database() as db:
+        with self._lock_database(reading=True) as db:
             found = "SELECT count(*), coalesce(sum(reserved), 0) FROM claim"
             row = db.execute(f"{found} WHERE caller = ? AND worker <> ?", (caller, worker))
             runs, reserved = row.fetchone()
@@ -290,12 +264,12 @@ class Ledger:
             raise BadConfig(f"there is a key {key.name!r} already", fix=fix) from error
 
     def find_key(self, id: str) -> StoredKey | None:
-        with self._lock_database() as db:
+        with self._lock_database(reading=True) as db:
             row = db.execute(f"{_KEYS} WHERE id = ?", (id,)).fetchone()
         return _check_key(row) if row else None
 
     def list_keys(self) -> list[StoredKey]:
-        with self._lock_database() as db:
+        with self._lock_database(reading=True) as db:
             return [_check_key(row) for row in db.execute(f"{_KEYS} ORDER BY name").fetchall()]
 
     def drop_key(self, name: str) -> bool:
@@ -306,7 +280,7 @@ class Ledger:
 
     def spent_tokens(self, key: str, day: str) -> int:
         """What the key spent on that day."""
-        with self._lock_database() as db:
+        with self._lock_database(reading=True) as db:
             row = db.execute(
                 "SELECT tokens FROM spent WHERE key = ? AND day = ?", (key, day)
             ).fetchone()
@@ -330,6 +304,18 @@ class Ledger:
             db.execute("DELETE FROM statement WHERE until < ?", (now - _KEPT,))
             added = db.execute("INSERT OR IGNORE INTO statement VALUES (?, ?)", (mark, until))
             return added.rowcount > 0
+
+
+def _begin(db: sqlite3.Connection, entry: LedgerEntry, claim: RunClaim | None) -> None:
+    if claim is not None:
+        db.execute("INSERT INTO claim VALUES (?, ?, ?, ?, ?, ?)", astuple(claim))
+    db.execute("INSERT INTO reach VALUES (?, ?)", (entry.id, entry.reach))
+    db.execute(
+        f"INSERT INTO run({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+        astuple(entry)[:-1],
+    )
+    ended = _sum_of(entry.status, entry.code, entry.detail, "")
+    db.execute("INSERT INTO sum VALUES (?, ?, ?)", (entry.id, _sum_of_run(entry), ended))
 
 
 def _end(

@@ -29,8 +29,8 @@ from osler.runs.files import RECORD
 from osler.settings import ServeSettings, Settings
 from osler.trace import Answered, Asked, DangerNoticed, Event, to_line
 from osler.types import DangerNotice, Question
-from osler_serve.active_runs import ActiveRun, FairRoom
-from osler_serve.admission import Admission, TokenBudget
+from osler_serve.active_runs import ActiveRun, FairRoom, line_of_end
+from osler_serve.admission import Admission, TokenBudget, WrittenTogether
 from osler_serve.keys import Caller
 from osler_serve.ledger import Ledger, LedgerEntry
 from osler_serve.problems import RefusedRequest, refusal_for
@@ -72,6 +72,7 @@ class RunManager:
         self._unfiled: dict[str, ActiveRun] = {}
         self._planning = 0
         self._room = FairRoom(limits.runs)
+        self._begun = WrittenTogether(self._begin_records)
         self._took = 1.0
         """Seconds of the last runs, roughly: the wait that a client is advised."""
 
@@ -87,8 +88,9 @@ class RunManager:
     def count_ahead(self, id: str) -> int:
         """Runs that wait for a place before this one does; 0 for one that does not wait."""
         waiting = self._room.list_waiting()
+        known = set(waiting)
         late = [each.id for each in self._live.values() if each.status == "queued"]
-        waiting += [each for each in late if each not in set(waiting)]
+        waiting += [each for each in late if each not in known]
         return waiting.index(id) if id in waiting else 0
 
     async def start_run(
@@ -123,7 +125,7 @@ class RunManager:
         self._take_place(live)
         try:
             # Before it is acknowledged: after a crash the run is known as interrupted.
-            await asyncio.to_thread(self._begin_record, live)
+            await self._begun.put(live)
         except BaseException as error:
             self._release_place(live)
             if isinstance(error, StorageFailed):
@@ -191,20 +193,23 @@ class RunManager:
         """Whether the run is whole in its folder."""
         return (self.shelf.settings.runs.path / id / RECORD).is_file()
 
-    def _begin_record(self, live: ActiveRun) -> None:
-        self.check_writable()  # the ledger grows where a full inode table takes no folder of a run
+    def _begin_records(self, runs: list[ActiveRun]) -> None:
+        self._file_late()
+        self._check_folder()  # the ledger grows where a full inode table takes no folder of a run
         # What is not kept is told to nobody else, and nobody else goes on with it.
-        is_shared = bool(self.shared.worker) and live.settings.runs.keep
-        self.ledger.begin_run(
-            self._ledger_entry(live), self.shared.make_claim(live) if is_shared else None
-        )
-        if is_shared:
+        told = [live for live in runs if self.shared.worker and live.settings.runs.keep]
+        claims = {live.id: self.shared.make_claim(live) for live in told}
+        self.ledger.begin_runs((self._ledger_entry(live), claims.get(live.id)) for live in runs)
+        for live in told:
             self._share_lines(live)
 
     def check_writable(self) -> None:
         """Raises `StorageFailed` where a run could not be kept."""
         self.ledger.check_writable()
         self._file_late()
+        self._check_folder()
+
+    def _check_folder(self) -> None:
         if self.shelf.settings.runs.keep:
             fix = "check free disk space and write permissions"
             with translate_os_errors("runs cannot be kept", StorageFailed, fix):
@@ -299,8 +304,7 @@ class RunManager:
         live.code, live.detail = code, detail
         if status != "finished":
             live.solution = None  # an answer that could not be kept is none
-            said = {"code": code, "detail": detail, "type": f"run.{status}"}
-            live.lines.append(json.dumps(said, ensure_ascii=False, separators=(",", ":")))
+            live.lines.append(line_of_end(status, code, detail))
         live.status = status
 
     async def _file_run(self, live: ActiveRun) -> None:

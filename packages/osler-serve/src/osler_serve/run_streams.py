@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
 from osler_serve.active_runs import ActiveRun
 from osler_serve.keys import Caller
 from osler_serve.run_manager import RunManager
-from osler_serve.run_views import active_run, load_run
+from osler_serve.run_views import RunView, active_run, load_run
 
 SSE_MEDIA = "text/event-stream"
 SSE_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -22,7 +23,6 @@ PING_SECONDS = 15.0
 """Between keep-alive events on an idle stream: proxies close one that is silent for 60."""
 # Seconds between two looks at another server's file.
 _LOOK = 0.1
-_QUEUED = b'event: run.queued\ndata: {"type":"run.queued"}\n\n'
 
 
 async def stream_active(desk: RunManager, live: ActiveRun, after: int) -> AsyncIterator[bytes]:
@@ -32,7 +32,7 @@ async def stream_active(desk: RunManager, live: ActiveRun, after: int) -> AsyncI
     no event of the run.
     """
     if live.status == "queued":
-        yield _QUEUED
+        yield _frame_queued(desk.count_ahead(live.id))
     seen = after
     async for item in desk.follow_lines(live, after, ping=PING_SECONDS):
         seen = seen if item is None else item[0]
@@ -42,9 +42,13 @@ async def stream_active(desk: RunManager, live: ActiveRun, after: int) -> AsyncI
         yield frame_event(len(live.lines), live.lines[-1])
 
 
-async def stream_recorded(lines: Sequence[str], after: int) -> AsyncIterator[bytes]:
-    """The same of a run that is over."""
-    for number, line in enumerate(lines[after:], after + 1):
+async def stream_recorded(run: RunView, after: int) -> AsyncIterator[bytes]:
+    """The same of a run that is over. Of one that was begun anew there may be fewer events than
+    were seen: the end is told all the same."""
+    lines, at = run.lines, after
+    if after > len(lines) or run.status == "interrupted":
+        at = min(after, len(lines) - 1)
+    for number, line in enumerate(lines[at:], at + 1):
         yield frame_event(number, line)
 
 
@@ -56,7 +60,7 @@ async def stream_elsewhere(
     Where that server dies, the run begins anew here or elsewhere: the numbers go on, and the last
     event is always sent.
     """
-    yield _QUEUED
+    yield _frame_queued()
     while (live := active_run(desk, caller, id)) is None:
         place = await asyncio.to_thread(desk.shared.find_lines, id)
         if place is None:
@@ -68,8 +72,7 @@ async def stream_elsewhere(
         async for part in stream_active(desk, live, after):
             yield part
         return
-    lines = (await load_run(desk, caller, id)).lines
-    async for part in stream_recorded(lines, after if after <= len(lines) else len(lines) - 1):
+    async for part in stream_recorded(await load_run(desk, caller, id), after):
         yield part
 
 
@@ -92,6 +95,12 @@ async def _follow_file(place: Path, after: int) -> AsyncIterator[tuple[int, str]
         yield None
     else:
         await asyncio.sleep(_LOOK)
+
+
+def _frame_queued(ahead: int | None = None) -> bytes:
+    """`ahead`: runs of this server that are worked on before it, where that is known."""
+    told = {"type": "run.queued"} if ahead is None else {"ahead": ahead, "type": "run.queued"}
+    return f"event: run.queued\ndata: {json.dumps(told, separators=(',', ':'))}\n\n".encode()
 
 
 # The format of the WHATWG: id, event, data, an empty line.

@@ -29,7 +29,7 @@ from osler.trace import (
     read_events,
 )
 from osler.types import DangerNotice, Question, Solution
-from osler_serve.active_runs import ActiveRun
+from osler_serve.active_runs import ActiveRun, line_of_end
 from osler_serve.keys import Caller
 from osler_serve.ledger import WORKSPACE, LedgerEntry
 from osler_serve.problems import RefusedRequest
@@ -318,6 +318,8 @@ def _load_record(folder: Path) -> RunRecord | None:
 
 def _view_entry(entry: LedgerEntry, lines: list[str]) -> RunView:
     first = started_event(lines)
+    if entry.status == "interrupted":  # whoever had the run could not say that it is over
+        lines = [*lines, line_of_end("failed", entry.code, entry.detail)]
     question = first.question if first else None
     if question is None and entry.question:
         question = Question("", entry.question)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
@@ -28,6 +29,7 @@ from osler_serve.ledger import Ledger, RunClaim
 
 # Seconds that a server waits for another that looks for dead ones.
 _START = 10.0
+_COUNTS = "asked"
 
 
 @dataclass(frozen=True)
@@ -115,12 +117,8 @@ class SharedRuns:
 
     def read_lines(self, id: str) -> list[str]:
         """What a run of another server has said so far."""
-        if (path := self.find_lines(id)) is None:
-            return []
-        with suppress(OSError):
-            text = path.read_bytes().decode()
-            return text[: text.rfind("\n") + 1].split("\n")[:-1]
-        return []
+        path = self.find_lines(id)
+        return [] if path is None else _whole_lines(path)
 
     def ask_to_stop(self, id: str) -> None:
         """Asks the server that works on the run to cancel it."""
@@ -132,21 +130,43 @@ class SharedRuns:
         """Runs of this server that another was asked to cancel."""
         return [path.stem for path in self._folder.joinpath(self.worker).glob("*.stop")]
 
-    def take_orphans(self) -> list[RunClaim]:
-        """The runs of servers that died, which are this one's now."""
-        taken: list[RunClaim] = []
+    def take_orphans(self) -> list[tuple[RunClaim, list[str]]]:
+        """The runs of servers that died, which are this one's now, and what they said there."""
+        taken: list[tuple[RunClaim, list[str]]] = []
         others = [path for path in self._folder.iterdir() if path.is_dir()]
         with suppress(KnowledgeBaseBusy), hold_lock(self._folder):
             for path in others:
                 if path.name == self.worker:
                     continue
                 with suppress(KnowledgeBaseBusy), hold_lock(path):
-                    taken += self._ledger.take_claims(path.name, self.worker)
+                    claims = self._ledger.take_claims(path.name, self.worker)
+                    taken += [(one, _whole_lines(self._path(path.name, one.id))) for one in claims]
                     shutil.rmtree(path, ignore_errors=True)
         return taken
+
+    def share_counts(self, own: Mapping[str, int]) -> Mapping[str, int]:
+        """Tells other servers how often each caller asked in the last minute; what they told."""
+        told: Counter[str] = Counter()
+        others = [one for one in self._folder.iterdir() if one.is_dir() and one.name != self.worker]
+        for place in others:
+            with suppress(OSError, ValueError):  # it has just started, or ended
+                told.update(json.loads((place / _COUNTS).read_text()))
+        if others:
+            with suppress(OSError):  # a full disk: each then counts its own
+                draft = self._folder / self.worker / f"{_COUNTS}.new"
+                draft.write_text(json.dumps(own))
+                draft.replace(draft.with_suffix(""))
+        return told
 
     def _path(self, worker: str, id: str) -> Path:
         return self._folder / worker / f"{id}.jsonl"
 
     def _stop_path(self, worker: str, id: str) -> Path:
         return self._folder / worker / f"{id}.stop"
+
+
+def _whole_lines(path: Path) -> list[str]:
+    with suppress(OSError):
+        text = path.read_bytes()
+        return text[: text.rfind(b"\n") + 1].decode().split("\n")[:-1]
+    return []

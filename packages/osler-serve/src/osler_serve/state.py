@@ -82,13 +82,13 @@ async def count_behind(site: ServerState) -> int:
     return await asyncio.to_thread(held.kb.count_unindexed, held.encoder.identity)
 
 
-def current_state(request: Request) -> ServerState:
+async def current_state(request: Request) -> ServerState:
     site = request.app.state.site
     assert isinstance(site, ServerState)  # noqa: S101  `app.create_app` puts it there
     return site
 
 
-def check_scope(request: Request) -> None:
+async def check_scope(request: Request) -> None:
     """Raises `RefusedRequest` (403) for an operation that the caller's key may not use."""
     caller = request.scope.get("osler.caller")
     if caller is not None:  # probes and the empty page have none
@@ -96,7 +96,7 @@ def check_scope(request: Request) -> None:
         caller.scope.require_verb(ROUTE_VERBS.get((request.method, path)))
 
 
-def current_caller(request: Request) -> Caller:
+async def current_caller(request: Request) -> Caller:
     caller = request.scope["osler.caller"]
     assert isinstance(caller, Caller)  # noqa: S101  the guard puts it there
     return caller

@@ -3,6 +3,7 @@ clients."""
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -292,6 +293,31 @@ def _path(*parts: str) -> str:
 def given_query(query: Mapping[str, Any] | None) -> dict[str, Any]:
     """Without what is empty, which the server takes as not asked for."""
     return {name: value for name, value in (query or {}).items() if value not in ("", None, [])}
+
+
+class StreamPlace:
+    """How far a stream of events was read, and how often it broke off since."""
+
+    ends = frozenset({"run.finished", "run.failed", "run.cancelled"})
+    pauses = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
+    """Seconds before each new try: a worker that died is started again meanwhile."""
+
+    def __init__(self, after: int) -> None:
+        self.after, self.is_over, self.was_open = after, False, False
+        self._breaks = 0
+
+    def read_event(self, number: str, data: str) -> Json:
+        event: Json = json.loads(data)
+        self.after, self._breaks = int(number), 0
+        self.is_over = event.get("type") in self.ends
+        return event
+
+    def pause_before_next(self) -> float | None:
+        """`None` = it is not tried again: it never opened, or broke off too often."""
+        if not self.was_open or self._breaks == len(self.pauses):
+            return None
+        self._breaks += 1
+        return self.pauses[self._breaks - 1]
 
 
 class EventReader:

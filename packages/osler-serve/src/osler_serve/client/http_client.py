@@ -9,7 +9,8 @@ with Client("http://127.0.0.1:8642", key="osk_…") as osler:
 
 from __future__ import annotations
 
-import json
+import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any
@@ -27,6 +28,7 @@ from osler_serve.client.calls import (
     BlockingCalls,
     EventReader,
     Json,
+    StreamPlace,
     given_query,
 )
 
@@ -66,19 +68,29 @@ class Client(ApiOperations, BlockingCalls, AbstractContextManager["Client"]):
         return self.get_run(run)
 
     def stream_events(self, run: str, *, after: int = 0) -> Iterator[Json]:
-        """The run's events as they happen, each a dictionary with its `type`."""
-        reader = EventReader()
-        path, query = f"/api/v1/runs/{run}/events", {"after": after}
-        try:
-            with self._http.stream("GET", path, params=query, timeout=None) as reply:
-                if reply.status_code >= 400:
-                    reply.read()
-                    raise _refusal(reply)
-                for line in reply.iter_lines():
-                    if (found := reader.read_line(line)) and found[0]:
-                        yield json.loads(found[1])
-        except httpx2.HTTPError as error:
-            raise _unreachable(self._http.base_url, error) from error
+        """The run's events as they happen, each a dictionary with its `type`. A stream that breaks
+        off is opened again after the last event that came."""
+        place = StreamPlace(after)
+        while True:
+            try:
+                yield from self._read_events(run, place)
+                return
+            except httpx2.HTTPError as error:
+                if place.is_over:
+                    return
+                if (pause := place.pause_before_next()) is None:
+                    raise _unreachable(self._http.base_url, error) from error
+                time.sleep(pause)
+
+    def _read_events(self, run: str, place: StreamPlace) -> Iterator[Json]:
+        reader, asked = EventReader(), _stream_request(run, place)
+        with self._http.stream(**asked) as reply:
+            if reply.status_code >= 400:
+                reply.read()
+            _require_open(place, reply)
+            for line in reply.iter_lines():
+                if (found := reader.read_line(line)) and found[0]:
+                    yield place.read_event(*found)
 
     def close(self) -> None:
         self._http.close()
@@ -108,18 +120,28 @@ class AsyncClient(ApiOperations, AwaitedCalls, AbstractAsyncContextManager["Asyn
 
     async def stream_events(self, run: str, *, after: int = 0) -> AsyncIterator[Json]:
         """As `Client.stream_events`."""
-        reader = EventReader()
-        path, query = f"/api/v1/runs/{run}/events", {"after": after}
-        try:
-            async with self._http.stream("GET", path, params=query, timeout=None) as reply:
-                if reply.status_code >= 400:
-                    await reply.aread()
-                    raise _refusal(reply)
-                async for line in reply.aiter_lines():
-                    if (found := reader.read_line(line)) and found[0]:
-                        yield json.loads(found[1])
-        except httpx2.HTTPError as error:
-            raise _unreachable(self._http.base_url, error) from error
+        place = StreamPlace(after)
+        while True:
+            try:
+                async for event in self._read_events(run, place):
+                    yield event
+                return
+            except httpx2.HTTPError as error:
+                if place.is_over:
+                    return
+                if (pause := place.pause_before_next()) is None:
+                    raise _unreachable(self._http.base_url, error) from error
+                await asyncio.sleep(pause)
+
+    async def _read_events(self, run: str, place: StreamPlace) -> AsyncIterator[Json]:
+        reader, asked = EventReader(), _stream_request(run, place)
+        async with self._http.stream(**asked) as reply:
+            if reply.status_code >= 400:
+                await reply.aread()
+            _require_open(place, reply)
+            async for line in reply.aiter_lines():
+                if (found := reader.read_line(line)) and found[0]:
+                    yield place.read_event(*found)
 
     async def aclose(self) -> None:
         await self._http.aclose()
@@ -142,6 +164,22 @@ def _request_of(call: ApiCall[Any]) -> dict[str, Any]:
     sent = {"params": given_query(call.query), "json": to_jsonable_python(call.body)}
     files = {"files": {"file": call.file}} if call.file else {}
     return {"method": call.method, "url": call.path, **sent, **files}
+
+
+def _stream_request(run: str, place: StreamPlace) -> dict[str, Any]:
+    headers = {"Last-Event-ID": str(place.after)}
+    path = f"/api/v1/runs/{run}/events"
+    return {"method": "GET", "url": path, "headers": headers, "timeout": None}
+
+
+def _require_open(place: StreamPlace, reply: httpx2.Response) -> None:
+    """Raises `ServerRefused`, or where the stream was open before and the server just stops or
+    starts, what has it opened again."""
+    if reply.status_code == 503 and place.was_open:
+        raise httpx2.RemoteProtocolError("the server is not ready")
+    if reply.status_code >= 400:
+        raise _refusal(reply)
+    place.was_open = True
 
 
 def _read_reply(found: httpx2.Response, reply: type) -> Any:
