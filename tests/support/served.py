@@ -25,6 +25,7 @@ from waiting import AwaitableEvent
 from osler.build.models import LoadedModel
 from osler.build.resource_cache import ResourceCache
 from osler.kb.base import KnowledgeBase
+from osler.kb.search.base import BackendChoice
 from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.settings import Settings
 from osler.types import Usage
@@ -137,10 +138,14 @@ def serving_settings(home: Path, **sections: Any) -> Settings:
     return Settings.model_validate(tree)
 
 
-def fill_knowledge_base(home: Path, texts: dict[str, str] | None = None) -> None:
+def fill_knowledge_base(
+    home: Path,
+    texts: dict[str, str] | None = None,
+    engine: BackendChoice = BackendChoice(),  # noqa: B008 - frozen
+) -> None:
     """A knowledge base of a few passages, indexed by a hashing encoder."""
     folder = home / "texts"
-    with KnowledgeBase.create(home / "kb") as kb:
+    with KnowledgeBase.create(home / "kb", engine) as kb:
         for source, text in (texts or TEXTS).items():
             (folder / source).mkdir(parents=True)
             # As plain text, what looks like markup is kept.

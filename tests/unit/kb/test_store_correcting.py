@@ -57,7 +57,7 @@ def test_vectors_that_are_held_are_not_read_again(
     kb.build(encoder)
     by_meaning(kb, "Cough Airways narrow.")
     monkeypatch.setattr("osler.kb.search.base.load_vectors", None)
-    monkeypatch.setattr("osler.kb.index._sum_contents", None)  # nor are all texts hashed
+    monkeypatch.setattr("osler.kb.index.sum_contents", None)  # nor are all texts hashed
     for text in ("Ascorbate is absent.", "Gums bleed.", "Collagen fails."):
         kb.correct("book:scurvy#0", text, encoder)
         assert by_meaning(kb, f"Scurvy {text}") == text

@@ -94,6 +94,10 @@ class KnowledgeBaseBusy(KnowledgeBaseError):
     pass
 
 
+class KnowledgeBaseDamaged(KnowledgeBaseError):
+    """What is read is not what was written."""
+
+
 class KnowledgeBaseMissing(KnowledgeBaseError):
     pass
 

@@ -343,6 +343,9 @@ def test_verify_tells_where_the_index_does_not_hold_what_was_built(edge: Knowled
     points = edge.path / "edge" / current(edge).name / generation.POINTS
     with closing(sqlite3.connect(points)) as db, db:
         db.execute("DELETE FROM point WHERE number = 1")
+    changed = "files of the embedded index changed since it was built: points.sqlite"
+    assert edge.verify() == [changed]
+    generation.swap_current(edge.path, current(edge))  # as an index that was made so
     assert edge.verify() == [
         "the embedded index lacks 1 passages of the last build and has 0 too many"
     ]

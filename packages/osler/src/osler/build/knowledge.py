@@ -258,7 +258,6 @@ async def search_passages(
     """One search of the configured knowledge base; no `sources` = all that are not private."""
     settings = naming_sources(settings, sources)
     with open_knowledge_base(settings) as kb:
-        kb.require_texts()
         chosen = load_encoder(settings)
         named = searched_sources(settings, kb)
         require_trusted_hosts(settings, named, roles=())

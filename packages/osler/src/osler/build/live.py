@@ -57,7 +57,6 @@ def parts_around(settings: Settings, models: Mapping[Role, LoadedModel]) -> Part
     if not reads_knowledge(settings):
         return without_knowledge(models)
     kb, chosen = open_knowledge_base(settings), load_encoder(settings)
-    kb.require_texts()
     return with_knowledge(settings, models, kb, chosen, open_reranker(settings))
 
 

@@ -80,7 +80,6 @@ class ResourceCache:
         kb = open_knowledge_base(self.settings)
         chosen = self._encoder or load_encoder(self.settings)
         kb.count_unindexed(chosen.identity)
-        kb.require_texts()
         return OpenKnowledge(kb, chosen, open_reranker(self.settings))
 
     async def parts_for(self, settings: Settings) -> Parts:

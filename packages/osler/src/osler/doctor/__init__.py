@@ -24,6 +24,7 @@ from osler.kb.store.access import FILE as DATABASE
 from osler.settings import Settings
 from osler.sources.catalogue import ALL_SOURCES, EMR
 from osler.sources.patients.patient import FILE as KEY
+from osler.sources.patients.patient import read_secret
 from osler.text import suggest_word
 from osler.types import Question
 
@@ -198,6 +199,7 @@ def _check_pseudonyms(settings: Settings) -> Check:
     if has_plain_pseudonyms(settings):
         detail = "patients' ids are hashed without a key, as in older knowledge bases"
         return Check("pseudonyms", "warn", detail, "make the knowledge base anew in another folder")
+    read_secret(settings.kb.path)
     return Check("pseudonyms", "pass", "patients' ids are hashed under the knowledge base's key")
 
 

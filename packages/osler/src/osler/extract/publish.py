@@ -106,9 +106,11 @@ def find_problems(folder: Path, db: sqlite3.Connection) -> Iterator[str]:
     """Reports graph facts that rest on missing passages."""
     if not (folder / files.FILE).is_file():
         return
+    problems = [*files.find_problems(folder)]
+    yield from problems
     here = _stored_keys(db)
     with closing(sqlite3.connect(folder / files.FILE)) as graph:
-        if not _has_tables(graph):
+        if problems or not _has_tables(graph):
             return
         for table in ("text_of", "text_name", "text_edge"):
             rows = graph.execute(f"SELECT DISTINCT passage, extractor FROM {table}")  # noqa: S608

@@ -1,8 +1,8 @@
 """The file of a graph: its tables, connections for reading and for writing, derived arrays.
 
 Arrays that follow from the tables stand in one file that is mapped, not read. It carries the
-version of the tables it was made of. When it is of another version, damaged or missing, it is made
-again.
+version of the tables it was made of, and a sum of itself. When it is of another version, damaged or
+missing, it is made again. Of the tables, whose texts are quoted, `graph.sum` keeps the SHA-256.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseMissing
+from osler.errors import KnowledgeBaseDamaged, KnowledgeBaseMismatch, KnowledgeBaseMissing
 from osler.kb.store.access import WAIT, hold_lock, translate_errors
 
 FILE = "graph.sqlite"
@@ -59,6 +60,10 @@ CREATE TABLE fused (member INTEGER PRIMARY KEY, head INTEGER NOT NULL);
 CREATE INDEX fused_in ON fused (head);
 """
 _META = "INSERT INTO meta VALUES ('schema', '1'), ('version', '0');"
+SUM = "graph.sum"
+_SUMMED = 64_000_000
+"""Bytes up to which a file has a sum, with which it is compared when it is opened: a twentieth of a
+second."""
 INDEX_IN = "CREATE INDEX IF NOT EXISTS edge_in ON edge (object, predicate, subject, source)"
 
 
@@ -87,8 +92,43 @@ def check_graph(folder: Path) -> None:
     if schema is None or schema[0] != SCHEMA:
         raise KnowledgeBaseMismatch(
             f"{folder / FILE} is not a graph that this version reads",
-            fix="delete it and run `osler kb graph add PATH` again",
+            fix=_AGAIN,
         )
+    for problem in find_problems(folder):
+        raise KnowledgeBaseDamaged(problem, fix=_AGAIN)
+
+
+_AGAIN = "delete it and run `osler kb graph add PATH` again"
+
+
+def _write_sum(folder: Path) -> None:
+    """Keeps the sum of what was written. It says nothing of a later writer's work that was killed
+    before its own sum: SQLite counts the changes in the file's head."""
+    with suppress(OSError):  # a disk without room: the next open finds an older count
+        (folder / SUM).write_text(" ".join(_sum_tables(folder)), encoding="ascii")
+
+
+def _sum_tables(folder: Path) -> tuple[str, str]:
+    """The SHA-256 and the count of changes, which stands in two places of the head; none of a file
+    over `_SUMMED`. Read through SQLite: closing a file of its own would drop its locks."""
+    if (folder / FILE).stat().st_size > _SUMMED:
+        return "", "0"
+    with closing(_connect(folder, "ro")) as db:
+        data = db.serialize()
+    counts = sorted({int.from_bytes(data[at : at + 4]) for at in (24, 92)})
+    return sha256(data).hexdigest(), "-".join(map(str, counts))
+
+
+def find_problems(folder: Path) -> Iterator[str]:
+    """Tells where the tables are not as they were written. Reads all of the file."""
+    try:
+        kept, counted = (folder / SUM).read_text(encoding="ascii", errors="replace").split()
+    except (FileNotFoundError, ValueError):
+        return  # of a graph from before there were sums, or over their size, or of none
+    with translate_errors(folder):
+        found, count = _sum_tables(folder)
+    if found not in {"", kept} and (counted == count or "-" in count):
+        yield f"{folder / FILE} is damaged: it is not as it was written"
 
 
 def _connect(folder: Path, mode: str) -> sqlite3.Connection:
@@ -107,22 +147,20 @@ def open_writer(
     With `changes` the graph gets a new version, which makes its derived arrays outdated.
     `held`: the caller has the folder's lock already.
     """
-    with (
-        nullcontext() if held else hold_lock(folder),
-        translate_errors(folder),
-        closing(_connect(folder, "rw")) as db,
-    ):
-        # A rollback journal copies only the pages that were there before: a first
-        # import, which is most of all writing, is written once and not twice.
-        db.execute("PRAGMA synchronous=NORMAL")
-        db.execute("PRAGMA cache_size=-200000")
-        db.execute("PRAGMA temp_store=FILE")
-        db.execute("PRAGMA threads=2")  # for sorting
-        with db:
-            db.execute("BEGIN IMMEDIATE")
-            yield db
-            if changes:
-                db.execute("UPDATE meta SET value = value + 1 WHERE key = 'version'")
+    with nullcontext() if held else hold_lock(folder), translate_errors(folder):
+        with closing(_connect(folder, "rw")) as db:
+            # A rollback journal copies only the pages that were there before: a first
+            # import, which is most of all writing, is written once and not twice.
+            db.execute("PRAGMA synchronous=NORMAL")
+            db.execute("PRAGMA cache_size=-200000")
+            db.execute("PRAGMA temp_store=FILE")
+            db.execute("PRAGMA threads=2")  # for sorting
+            with db:
+                db.execute("BEGIN IMMEDIATE")
+                yield db
+                if changes:
+                    db.execute("UPDATE meta SET value = value + 1 WHERE key = 'version'")
+        _write_sum(folder)
 
 
 def open_reader(folder: Path) -> sqlite3.Connection:
@@ -147,7 +185,8 @@ def write_arrays(
     for name, array in arrays.items():
         places.append((name, array.dtype.str, array.size, at))
         at += -(-array.nbytes // _ALIGN) * _ALIGN
-    header = json.dumps({"stamp": stamp, "size": at, "arrays": places}).encode()
+    told = {"stamp": stamp, "size": at, "arrays": places, "sum": _sum_arrays(arrays)}
+    header = json.dumps(told).encode()
     start = -(-(16 + len(header)) // _ALIGN) * _ALIGN
     with tempfile.NamedTemporaryFile(dir=folder, prefix=".graph-", delete=False) as temporary:
         try:
@@ -162,6 +201,19 @@ def write_arrays(
         except BaseException:
             Path(temporary.name).unlink(missing_ok=True)
             raise
+
+
+def _sums_to(arrays: Mapping[str, Array], header: Mapping[str, Any]) -> bool:
+    return header.get("sum") in {None, _sum_arrays(arrays)}
+
+
+def _sum_arrays(arrays: Mapping[str, Array]) -> str:
+    """Of names, kinds and values."""
+    total = sha256()
+    for name, array in arrays.items():
+        total.update(f"{name} {array.dtype.str} {array.size}\n".encode())
+        total.update(np.ascontiguousarray(array).view(np.uint8).data)
+    return total.hexdigest()
 
 
 def gather_slices(start: Array, nodes: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -187,9 +239,10 @@ def read_arrays(folder: Path, stamp: str, *, file: str = ARRAYS_FILE) -> dict[st
         start = -(-(16 + length) // _ALIGN) * _ALIGN
         if header["stamp"] != stamp or len(raw) < start + header["size"]:
             return None
-        return {
+        arrays = {
             name: raw[start + at : start + at + count * np.dtype(kind).itemsize].view(kind)
             for name, kind, count, at in header["arrays"]
         }
-    except (OSError, ValueError, KeyError, TypeError):
+        return arrays if start + header["size"] > _SUMMED or _sums_to(arrays, header) else None
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError):
         return None

@@ -11,12 +11,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from osler.errors import KnowledgeBaseError
 from osler.kb import index
-from osler.kb.index import leases
+from osler.kb.index import leases, sums
 from osler.kb.ingest import prepare
 from osler.kb.search.base import unit_problem
-from osler.kb.store.passages import read_meta
+from osler.kb.store.passages import is_sealed, read_meta
 from osler.sources.catalogue import EMR, PATIENT, SYNTHETIC
+from osler.sources.patients.patient import read_secret
 from osler.types import Language
 
 
@@ -254,6 +256,7 @@ def find_problems(db: sqlite3.Connection) -> Iterator[str]:
     for look in (
         _find_damage,
         _find_orphans,
+        _find_unlike_seals,
         _find_misplaced,
         _find_bad_lexical,
         _find_bad_vectors,
@@ -277,6 +280,20 @@ def _find_orphans(db: sqlite3.Connection) -> Iterator[str]:
     empty = "SELECT source, id FROM document WHERE number NOT IN (SELECT document FROM passage)"
     for source, id in db.execute(empty):
         yield f"document {id} of {source} has no passage"
+
+
+def _find_unlike_seals(db: sqlite3.Connection) -> Iterator[str]:
+    for row in db.execute("SELECT * FROM passage ORDER BY number"):
+        if not is_sealed(row):
+            yield f"{row[1]!r} is not as it was stored"
+
+
+def find_bad_secret(path: Path) -> list[str]:
+    try:
+        read_secret(path)
+    except KnowledgeBaseError as error:
+        return [error.message]
+    return []
 
 
 def _find_misplaced(db: sqlite3.Connection) -> Iterator[str]:
@@ -318,9 +335,16 @@ def _find_bad_build(db: sqlite3.Connection) -> Iterator[str]:
         return
     if missing:
         yield f"{missing:,} passages have no vector"
+    kept = db.execute("SELECT count(*) FROM meta WHERE key IN ('contents', 'beside')").fetchone()
+    if kept == (1,):
+        yield "a sum of its contents is lost"
     if not read_meta(db, "contents"):  # built before snapshots were sums, and not comparable
         return
-    if (now := index.snapshot_of(db)) != (then := read_meta(db, "snapshot")):
+    if (now := sums.snapshot_of(db)) != (then := read_meta(db, "snapshot")):
         yield f"its passages changed since it was built: snapshot {now} instead of {then}"
-    elif (beside := read_meta(db, "beside")) and index.sum_beside(db) != beside:
+        return
+    beside, *around = read_meta(db, "beside").split(" ")
+    if beside and sums.sum_beside(db) != beside:
         yield "titles, marks or vectors of its passages changed since it was built"
+    elif around and [sums.sum_around(db)] != around:
+        yield "its documents or its full-text index changed since it was built"

@@ -190,13 +190,6 @@ class KnowledgeBaseReader:
         self._engines.require_backend()
         return waiting
 
-    def require_texts(self) -> None:
-        """Raises `KnowledgeBaseError` where texts are not as built, which is looked at for up to
-        20,000 passages: these are read in about a tenth of a second."""
-        with self.readers.borrow() as db, access.read_transaction(db):
-            if index.count_passages(db) <= 20_000:
-                index.require_texts(db)
-
     def has_vectors(self, encoder: str) -> bool:
         """Whether any passage has its vector of this encoder, or none needs one."""
         with self.readers.borrow() as db:
@@ -278,6 +271,7 @@ class KnowledgeBaseReader:
             problems = [*check.find_problems(db)]
             if self._derived is not None:
                 problems += self._derived.find_problems(self.path, db)
+            problems += check.find_bad_secret(self.path)
         return [*problems, *self._engines.find_problems()]
 
     # Searching: `osler.retrieve` puts the `Retriever` Protocol over these

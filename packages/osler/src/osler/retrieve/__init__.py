@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from math import fsum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from osler.errors import KnowledgeBaseError, SourceUnavailable
+from osler.errors import KnowledgeBaseDamaged, KnowledgeBaseError, SourceUnavailable
 from osler.text import is_cjk, split_words
 from osler.trace import PassagesOrdered, Retrieved, Run, Searched
 from osler.types import Hit, Passage, Retriever, Usage
@@ -111,9 +111,12 @@ def rank_hits(scored: Iterable[tuple[Passage, float]], query: str, finder: str) 
 
 @contextmanager
 def search_errors(what: str = "the graph") -> Iterator[None]:
-    """Turns failures of the knowledge base or the graph into `SourceUnavailable`."""
+    """Turns failures of the knowledge base or the graph into `SourceUnavailable`, but for damage:
+    without what is damaged there would be another answer."""
     try:
         yield
+    except KnowledgeBaseDamaged:
+        raise
     except KnowledgeBaseError as error:
         message = f"{what} cannot be searched: {error.message}"
         raise SourceUnavailable(message, fix=error.fix) from error

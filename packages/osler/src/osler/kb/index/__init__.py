@@ -14,15 +14,22 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError, KnowledgeBaseUnbuilt
+from osler.errors import KnowledgeBaseBusy, KnowledgeBaseUnbuilt
 from osler.kb.encoders.base import name_spaces, read_spaces
 from osler.kb.index import leases
+from osler.kb.index.sums import (
+    CONTENTS,
+    hash_passage,
+    name_contents,
+    sum_around,
+    sum_beside,
+    sum_contents,
+)
 from osler.kb.search.backends import other_encoder_error
-from osler.kb.store.access import FILE, LockMode, busy_error, open_for_writing, write_transaction
+from osler.kb.store.access import LockMode, busy_error, open_for_writing, write_transaction
 from osler.kb.store.passages import (
     Progress,
     add_correction,
@@ -30,6 +37,7 @@ from osler.kb.store.passages import (
     read_corrections,
     read_meta,
     read_numbered,
+    seal_old_passages,
     set_meta,
 )
 from osler.types import Passage
@@ -42,7 +50,6 @@ NO_ENCODER = ""
 _PATIENCE = 10.0
 """Seconds that a build always waits: another may be preparing or finishing."""
 _AGAIN = 0.05
-_CONTENTS = 2**256
 _MOST_CORRECTIONS = 1000
 """Each costs every search of the embedded engine a little."""
 
@@ -179,6 +186,8 @@ def begin_build(db: sqlite3.Connection, encoder: Encoder | None, *, rebuild: boo
     """Prepares the tables before the first passage is encoded; run by one process alone."""
     _adopt_encoder(db, encoder, rebuild)
     _mend_lexical(db, afresh=rebuild)
+    with write_transaction(db):
+        seal_old_passages(db)
     # The caller is alone, so a lease that is left belongs to a process that died.
     leases.clear_leases(db)
 
@@ -278,16 +287,16 @@ def _finish_build(db: sqlite3.Connection, number: str) -> None:
     """Merges the full-text index into one segment, and declares the knowledge base built."""
     with write_transaction(db):
         db.execute("INSERT INTO lexical(lexical) VALUES ('optimize')")
-        contents = _sum_contents(db)
+        contents = sum_contents(db)
         set_meta(
             db,
             contents=f"{contents:x}",
-            beside=sum_beside(db),
-            snapshot=_name_contents(db, contents),
+            snapshot=name_contents(db, contents),
             corrections="",
             builds=number,
             built="yes",
         )
+        set_meta(db, beside=f"{sum_beside(db)} {sum_around(db)}")
 
 
 def declare_corrected(db: sqlite3.Connection, made: Correction) -> None:
@@ -298,10 +307,10 @@ def declare_corrected(db: sqlite3.Connection, made: Correction) -> None:
     the next build makes one index of all.
     """
     stored = read_meta(db, "contents")
-    contents = int(stored, 16) if stored else _sum_contents(db)
+    contents = int(stored, 16) if stored else sum_contents(db)
     if stored:
-        contents += _hash_passage(made.new.id, made.new.text)
-        contents = (contents - _hash_passage(made.old.id, made.old.text)) % _CONTENTS
+        contents += hash_passage(made.new.id, made.new.text)
+        contents = (contents - hash_passage(made.old.id, made.old.text)) % CONTENTS
     add_correction(db, *made.numbers)
     is_whole = made.has_vector or made.new.language not in read_meta(db, "languages").split()
     is_room = len(read_corrections(db)) < _MOST_CORRECTIONS
@@ -309,53 +318,9 @@ def declare_corrected(db: sqlite3.Connection, made: Correction) -> None:
         db,
         contents=f"{contents:x}",
         beside="",  # to be summed by the next build: it would be read as a whole
-        snapshot=_name_contents(db, contents),
+        snapshot=name_contents(db, contents),
         built="yes" if is_whole and is_room else "",
     )
-
-
-def snapshot_of(db: sqlite3.Connection) -> str:
-    """Hashes passages and encoder to 16 hexadecimal digits, equal for equal contents.
-
-    The order and the day of adding do not matter. Reads all texts.
-    """
-    return _name_contents(db, _sum_contents(db))
-
-
-def _sum_contents(db: sqlite3.Connection) -> int:
-    """The sum of all passages' hashes, which one passage is taken from and added to."""
-    rows = db.execute("SELECT id, text FROM passage")
-    return sum(_hash_passage(id, text) for id, text in rows) % _CONTENTS
-
-
-def sum_beside(db: sqlite3.Connection) -> str:
-    """The sum of the hashes of all that stands beside the texts: columns and vectors."""
-    total = 0
-    rows = db.execute(
-        "SELECT passage.*, value FROM passage LEFT JOIN vector ON vector.passage = number"
-    )
-    for *columns, vector in rows:
-        hashed = blake2b(repr(columns).encode(errors="surrogatepass"), digest_size=16)
-        hashed.update(vector or b"")
-        total += int.from_bytes(hashed.digest())
-    return f"{total % _CONTENTS:x}"
-
-
-def require_texts(db: sqlite3.Connection) -> None:
-    """Raises `KnowledgeBaseError` where the texts are not those that were built."""
-    if is_built(db) and read_meta(db, "contents") and snapshot_of(db) != read_meta(db, "snapshot"):
-        fix = "put back a whole copy (`osler kb snapshot NAME --restore`), or add the files anew"
-        raise KnowledgeBaseError(f"{FILE} is damaged: its texts are not as built", fix=fix)
-
-
-def _hash_passage(id: str, text: str) -> int:
-    digest = sha256(id.encode() + b"\n" + sha256(text.encode()).digest()).digest()
-    return int.from_bytes(digest)
-
-
-def _name_contents(db: sqlite3.Connection, contents: int) -> str:
-    encoders = f"{read_meta(db, 'encoder')} {read_meta(db, 'spaces')}".rstrip()
-    return sha256(f"{encoders}\n{contents:x}".encode()).hexdigest()[:16]
 
 
 def count_passages(db: sqlite3.Connection) -> int:

@@ -24,6 +24,7 @@ from osler.kb.store.passages import (
     delete_documents,
     delete_words,
     index_words,
+    insert_passages,
     read_meta,
     read_numbered,
     size_of,
@@ -257,9 +258,7 @@ class DocumentUpsert:
             self._db.execute("INSERT OR IGNORE INTO temp.kept VALUES (?)", (number,))
 
     def _flush_rows(self) -> None:
-        self._db.executemany(
-            "INSERT INTO passage VALUES (?, ?,?,?,?, ?,?,?,?,?,?, ?,?,?, ?,?,?)", self._rows
-        )
+        insert_passages(self._db, self._rows)
         self._db.executemany(
             "INSERT INTO lexical(rowid, words, source) VALUES (?, ?, ?)", self._tokens
         )
@@ -320,14 +319,13 @@ def replace_text(db: sqlite3.Connection, id: str, text: str, encoder: Encoder | 
     place = db.execute("SELECT document, n FROM passage WHERE number = ?", (number,)).fetchone()
     delete_words(db, rows)
     db.execute("DELETE FROM passage WHERE number = ?", (number,))
-    added = db.execute(
-        "INSERT INTO passage VALUES (NULL, ?,?,?,?, ?,?,?,?,?,?, ?,?,?, ?,?,?)",
-        (*columns_of(new), *place, size_of(text, new.language)),
-    ).lastrowid
-    batch = [(added or 0, new)]
+    row = (None, *columns_of(new), *place, size_of(text, new.language))
+    insert_passages(db, [row])
+    (added,) = db.execute("SELECT last_insert_rowid()").fetchone()
+    batch = [(added, new)]
     index_words(db, batch)
     known = {*encoder.languages} & {*read_meta(db, "languages").split()} if encoder else set()
     is_encoded = new.language in known
     if encoder is not None and is_encoded:
         leases.insert_vectors(db, batch, leases.encode_batch(encoder, [new]))
-    return Correction(old, new, (number, added or 0), is_encoded)
+    return Correction(old, new, (number, added), is_encoded)

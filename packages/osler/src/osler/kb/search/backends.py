@@ -109,6 +109,9 @@ class SearchBackends:
         if not (folder / generation.POINTS).is_file():
             yield f"the embedded index has lost its generation {current.name}"
             return
+        if changed := generation.find_changed(self._path, current):
+            yield f"files of the embedded index changed since it was built: {', '.join(changed)}"
+            return
         with TemporaryDirectory() as copy, self._readers.borrow() as db:
             shutil.copy(folder / generation.POINTS, copy)
             with generation.open_comparison(self._path, Path(copy)) as points:

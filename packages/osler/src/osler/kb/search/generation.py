@@ -17,7 +17,8 @@ import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
@@ -50,19 +51,44 @@ class CurrentGeneration:
     """Passages on each shelf that has any."""
     sources: dict[str, list[str]]
     """Sources on each of them."""
+    sums: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of each file of the folder; none in an index from before it was kept."""
 
 
 def read_current(kb: Path) -> CurrentGeneration | None:
     """Reads `current.json`; `None` without one. Raises `KnowledgeBaseError` if it is damaged."""
     try:
-        return CurrentGeneration(**json.loads((kb / FOLDER / CURRENT).read_bytes()))
+        told = json.loads((kb / FOLDER / CURRENT).read_bytes())
+        own = told.pop("sum", None)
+        current = CurrentGeneration(**told)
+        if own not in {None, _sum_current(current)}:
+            raise ValueError(f"{CURRENT} is not as it was written")
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise KnowledgeBaseError(
             f"the embedded index of {kb} is damaged: {error}",
             fix=f"delete {kb / FOLDER}, then run `osler kb build`",
         ) from error
+    return current
+
+
+def _sum_current(current: CurrentGeneration) -> str:
+    return sha256(json.dumps(asdict(current), sort_keys=True).encode()).hexdigest()
+
+
+def _sum_files(folder: Path) -> dict[str, str]:
+    sums = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb") as file:
+            sums[path.relative_to(folder).as_posix()] = file_digest(file, "sha256").hexdigest()
+    return sums
+
+
+def find_changed(kb: Path, current: CurrentGeneration) -> list[str]:
+    """The files of a generation that are not as they were written. Reads all of them."""
+    found = _sum_files(kb / FOLDER / current.name) if current.sums else {}
+    return sorted(name for name, told in current.sums.items() if found.get(name) != told)
 
 
 def read_stamp(kb: Path) -> int:
@@ -76,9 +102,10 @@ def read_stamp(kb: Path) -> int:
 def swap_current(kb: Path, to: CurrentGeneration) -> None:
     """Makes a complete generation the current one, once all of it is on disk."""
     sync_tree(kb / FOLDER / to.name)
+    to = replace(to, sums=_sum_files(kb / FOLDER / to.name))
     draft = kb / FOLDER / f"{CURRENT}.new"
     with draft.open("w", encoding="utf-8") as file:
-        json.dump(asdict(to), file)
+        json.dump({**asdict(to), "sum": _sum_current(to)}, file)
         file.flush()
         os.fsync(file.fileno())
     os.replace(draft, kb / FOLDER / CURRENT)

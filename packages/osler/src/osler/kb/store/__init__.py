@@ -68,7 +68,7 @@ CREATE TABLE passage(
   page INTEGER, year INTEGER, url TEXT NOT NULL, code TEXT NOT NULL, kind TEXT NOT NULL,
   licence TEXT NOT NULL, language TEXT NOT NULL, illustrative INTEGER NOT NULL,
   document INTEGER NOT NULL REFERENCES document(number) ON DELETE CASCADE,
-  n INTEGER NOT NULL, size INTEGER NOT NULL);
+  n INTEGER NOT NULL, size INTEGER NOT NULL, seal BLOB);
 CREATE INDEX passage_document ON passage(document, n);
 CREATE TABLE dropped(
   source TEXT NOT NULL, file INTEGER REFERENCES file(id) ON DELETE CASCADE,

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError, translate_os_errors
 from osler.kb.store.durable import sync_path
+from osler.kb.store.passages import add_seals
 from osler.kb.store.works import add_work_tables
 
 FILE, LOCK = "kb.sqlite", "kb.lock"
@@ -177,6 +178,7 @@ def open_for_writing(
         db.execute("PRAGMA synchronous=NORMAL")
         db.execute("PRAGMA cache_size=-65536")
         add_work_tables(db)
+        add_seals(db)
         yield db
         if (log := folder / f"{FILE}-wal").exists():
             sync_path(log)

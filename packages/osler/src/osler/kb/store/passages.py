@@ -9,8 +9,9 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
 
-from osler.errors import KnowledgeBaseError
+from osler.errors import KnowledgeBaseDamaged, KnowledgeBaseError
 from osler.kb.store.works import WorkReader
 from osler.sources.catalogue import ALL_SOURCES, EMR
 from osler.text import is_cjk, split_words
@@ -66,9 +67,16 @@ def add_correction(db: sqlite3.Connection, old: int, new: int) -> None:
 def read_numbered(
     db: sqlite3.Connection, select: str, values: Sequence[object] = ()
 ) -> Iterator[tuple[int, Passage]]:
-    """Yields row number and passage of each row of a "SELECT * FROM passage …"."""
+    """Yields row number and passage of each row of a "SELECT * FROM passage …".
+
+    Raises `KnowledgeBaseDamaged` for a row that is not as it was written: nobody quotes it.
+    """
     works = WorkReader(db)
     for row in db.execute(select, values):
+        if not is_sealed(row):
+            raise KnowledgeBaseDamaged(
+                f"kb.sqlite is damaged: {row[1]!r} is not as stored", fix=_FIX
+            )
         number, id, text, source, title, section, page, year, url, code, kind, *rest = row
         licence, language, illustrative, document, *_ = rest
         told = works.read_work(document)
@@ -77,6 +85,44 @@ def read_numbered(
             id, text, source, title, locator, licence, language, illustrative=bool(illustrative)
         )
         yield number, passage
+
+
+_FIX = "put back a whole copy (`osler kb snapshot NAME --restore`), or add the files anew"
+COLUMNS = 17
+"""Of a row of `passage` before its seal."""
+
+
+def seal(columns: Sequence[object]) -> bytes:
+    """8 bytes that change with any of a passage's columns, the row number left out."""
+    return blake2b(repr(tuple(columns)).encode(errors="surrogatepass"), digest_size=8).digest()
+
+
+def is_sealed(row: Sequence[object]) -> bool:
+    """Whether a row of `passage` is as it was written; one from before there were seals is."""
+    kept = row[COLUMNS] if len(row) > COLUMNS else None
+    return kept is None or kept == seal(row[1:COLUMNS])
+
+
+def add_seals(db: sqlite3.Connection) -> None:
+    """Adds the column of seals to a knowledge base from before it."""
+    if len(db.execute("PRAGMA table_info(passage)").fetchall()) == COLUMNS:
+        db.execute("ALTER TABLE passage ADD COLUMN seal BLOB")
+
+
+def insert_passages(db: sqlite3.Connection, rows: Iterable[Sequence[object]]) -> None:
+    """Inserts rows of `passage`, each with its seal."""
+    marks = ",".join("?" * (COLUMNS + 1))
+    # As SQLite gives them back: it has no truth values.
+    plain = ([int(one) if isinstance(one, bool) else one for one in row] for row in rows)
+    sealed = ((*row, seal(row[1:])) for row in plain)
+    db.executemany(f"INSERT INTO passage VALUES ({marks})", sealed)  # noqa: S608
+
+
+def seal_old_passages(db: sqlite3.Connection) -> None:
+    """Seals the passages from before there were seals, as they are now."""
+    rows = db.execute("SELECT * FROM passage WHERE seal IS NULL").fetchall()
+    seals = [(seal(row[1:COLUMNS]), row[0]) for row in rows]
+    db.executemany("UPDATE passage SET seal = ? WHERE number = ?", seals)
 
 
 def columns_of(passage: Passage) -> tuple[object, ...]:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from osler.errors import KnowledgeBaseError, translate_os_errors
@@ -26,7 +27,7 @@ from osler.kb.store.access import (
     write_transaction,
 )
 from osler.kb.store.durable import sync_path
-from osler.kb.store.passages import Progress, ignore_progress, read_meta, set_meta
+from osler.kb.store.passages import Progress, ignore_progress, is_sealed, read_meta, set_meta
 
 FOLDER = "snapshots"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -193,11 +194,13 @@ def _copy_pages(source: sqlite3.Connection, target: sqlite3.Connection, progress
 
 
 def _check_copy(copy: sqlite3.Connection, name: str) -> None:
-    for (line,) in copy.execute("PRAGMA quick_check(1)"):
-        if line != "ok":
-            raise KnowledgeBaseError(
-                f"snapshot {name} would be damaged: {line}", fix="run `osler kb info --verify`"
-            )
+    lines = [line for (line,) in copy.execute("PRAGMA quick_check(1)") if line != "ok"]
+    unlike = (row[1] for row in copy.execute("SELECT * FROM passage") if not is_sealed(row))
+    lines += [f"{id!r} is not as it was stored" for id in islice(unlike, 1)]
+    if lines:
+        raise KnowledgeBaseError(
+            f"snapshot {name} would be damaged: {lines[0]}", fix="run `osler kb info --verify`"
+        )
 
 
 def _describe_snapshot(path: Path) -> Snapshot:

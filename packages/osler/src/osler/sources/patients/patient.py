@@ -24,6 +24,7 @@ from datetime import date
 from enum import StrEnum
 from pathlib import Path
 
+from osler.errors import KnowledgeBaseError
 from osler.sources.catalogue import EMR
 from osler.sources.patients.codes import Code
 
@@ -38,7 +39,8 @@ def make_secret(folder: Path) -> None:
     empty one pseudonyms would be plain hashes. Raises `OSError`."""
     handle = os.open(folder / FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "wb") as file:
-        file.write(secrets.token_hex(32).encode())
+        key = secrets.token_hex(32)
+        file.write(f"{key} {_sum_key(key)}".encode())
         file.flush()
         os.fsync(file.fileno())
     names = os.open(folder, os.O_RDONLY)
@@ -48,13 +50,33 @@ def make_secret(folder: Path) -> None:
         os.close(names)
 
 
+def _sum_key(key: str) -> str:
+    return hashlib.sha256(f"sum of {key}".encode()).hexdigest()[:16]
+
+
+def read_secret(folder: Path) -> str:
+    """The secret of a knowledge base in 64 hexadecimal digits, "" for none.
+
+    Raises `KnowledgeBaseError` where it is not as it was made, and `OSError`.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return ""
+    key, *sums = path.read_text("ascii", errors="replace").strip().split(" ")
+    if re.fullmatch("[0-9a-f]{64}", key) and (not sums or sums == [_sum_key(key)]):
+        return key
+    raise KnowledgeBaseError(
+        f"{path} is damaged: patients would get other pseudonyms",
+        fix="put the file back from a backup",
+    )
+
+
 @contextmanager
 def use_secret(folder: Path, deidentified: Collection[str]) -> Iterator[None]:
     """Within it, pseudonyms are those of this knowledge base. One that was made before there was
-    a secret has none, and its pseudonyms stay plain hashes. Raises `OSError`."""
-    path = folder / FILE
+    a secret has none, and its pseudonyms stay plain hashes. Raises what `read_secret` does."""
     values = {
-        _KEY: path.read_text("ascii").strip() if path.exists() else "",
+        _KEY: read_secret(folder),
         _SOURCES: ",".join(sorted(deidentified)),
     }
     with _TURN:
