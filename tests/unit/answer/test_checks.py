@@ -124,6 +124,22 @@ def test_a_state_of_the_patient_is_spoken_of_near_the_sentence(asked: str, said:
 
 
 @pytest.mark.parametrize(
+    ("question", "of_a_child"),
+    [
+        ("how much for a 4 year old", True),
+        ("how much for a 17-year-old", True),
+        ("how much for a 30 week old", True),
+        ("can a 70 year old take it", False),
+        ("5 岁能吃吗", True),
+        ("小孩能吃吗", True),
+        ("75岁能吃吗", False),
+    ],
+)
+def test_an_age_is_a_childs_up_to_seventeen_years(question: str, of_a_child: bool) -> None:
+    assert fails("condition", question, "Two tablets are taken.") is of_a_child
+
+
+@pytest.mark.parametrize(
     ("sentence", "failed"),
     [
         ("Spironolactone is started at 25 mg a day.", False),

@@ -5,16 +5,19 @@ half the cosine with their passage and half of their share of the question's wor
 them the cosine of an encoder that has learnt what answers is added (`match`), the judge reads
 question and sentence together, and checks about medicine (`osler.answer.checks`) count against
 them. So they are ordered, and the probability of the first, on one scale for all sources, says how
-sure the answer is and decides among an answer, the nearest passages, and none.
+sure the answer is and decides among an answer, the nearest passages, and none. Of a table's row the
+columns decide, too (`osler.answer.columns`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import exp, fsum
 
 from osler.answer.checks import CHECKS, AskedFacts, failed_checks, is_withheld, weigh_failures
+from osler.answer.columns import weigh_rows
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.errors import ModelError
 from osler.kb.store.passages import indexed_text
@@ -209,7 +212,23 @@ class EvidenceGate:
         if self.judge is not None:
             texts = [judged_text(one).to_line() for one in found]
             judged = await self.judge.relevance(asked, texts)
-        return self._weigh_found(facts, found, judged)
+        weighed = self._weigh_found(facts, found, judged)
+        language = language_of(facts.asked.written)
+        if self._meaning_of(facts) is None and (language == "zh" or self.coverage is None):
+            return weighed  # words alone tell nothing of columns
+        nearness = partial(self._measure_nearness, facts)
+        return await weigh_rows(facts.asked, weighed, hits, nearness, language)
+
+    async def _measure_nearness(
+        self, facts: AskedFacts, asked: str, texts: Sequence[str]
+    ) -> Sequence[float]:
+        """The cosines of both encoders together, where the language has two."""
+        meaning = self._meaning_of(facts)
+        near = await (meaning or self.relevance).relevance(asked, texts)
+        if meaning is not None:
+            return near
+        more = await self.match.relevance(asked, texts) if self.match else near
+        return [one + other for one, other in zip(near, more, strict=True)]
 
     async def read_best(
         self, facts: AskedFacts, hits: Sequence[Hit], most: int = READ

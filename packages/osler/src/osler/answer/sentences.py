@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from osler.sources.catalogue import TABLE
 from osler.text import split_sentences
 from osler.types import Evidence, Hit
 
@@ -130,6 +131,8 @@ class QuoteCandidate:
 def quotable_spans(hit: Hit, shortest: int = 30) -> list[tuple[int, int]]:
     """Start and end of the sentences that are long enough and state something, in order."""
     text = hit.passage.text
+    if hit.passage.locator.kind == TABLE:  # a cell without its column's name says little
+        return [(0, len(text))]
     least = 8 if hit.passage.language == "zh" else shortest
     return [
         (start, end)
