@@ -18,11 +18,11 @@ from osler.methods.kag.formulas import (
     FormulaResult,
     Given,
     NumberInput,
-    evaluate_formula,
 )
 from osler.methods.kag.formulas.findings import input_words
 from osler.methods.kag.formulas.slots import SlotProblem, SlotReading, read_slots
 from osler.methods.kag.formulas.targets import find_target
+from osler.methods.kag.formulas.unknown import evaluate_range
 from osler.methods.kag.logical_forms import LogicalPlan, Math, Output, PlanStep, SubAnswer
 from osler.methods.kag.output import nearest_option
 from osler.methods.kag.planner import plan_event
@@ -54,6 +54,10 @@ _RESULT: dict[Language, str] = {
 _ABSENT: dict[Language, str] = {
     "en": "Not mentioned and counted as absent: {names}.",
     "zh": "未提及、按无计算：{names}。",
+}
+_UNKNOWN: dict[Language, str] = {
+    "en": "Unknown, so the value is told without and with it: {names}.",
+    "zh": "不详、按无与有分别计算：{names}。",
 }
 _DEFAULT: dict[Language, str] = {
     "en": "Not given, the usual value was taken: {names}.",
@@ -107,13 +111,16 @@ class QuestionCalculator:
     def _conclude(
         self, formula: Formula, reading: SlotReading, question: Question, run: Run
     ) -> Solution | None:
-        result = evaluate_formula(formula, reading.given)
-        answer = computed_answer(result, reading, question)
+        result, most = evaluate_range(formula, reading.given, reading.unknown)
+        if question.options and most.value != result.value:
+            return None
+        value = format_range(result, most, question.language)
+        answer = computed_answer(result, reading, question, value)
         computed = SubAnswer(1, question.text, f"{result.value:.6g}")
         answer = nearest_option(answer, question, [computed])
         if question.options and answer.option is None:
             return None
-        value, ids = format_result(result), tuple(each.passage.id for each in answer.evidence)
+        ids = tuple(each.passage.id for each in answer.evidence)
         _emit_plan(formula, question, run)
         run.emit(Calculated(1, "formula", f"{result.text()} ({formula.source})", value))
         run.emit(FormSolved(1, "done", value, passages=ids))
@@ -157,18 +164,20 @@ def ask_back(formula: Formula, problem: SlotProblem, language: Language) -> str:
             return f"{name} {value} 是否正确？公式适用范围为 {low} 至 {high}。"
 
 
-def computed_answer(result: FormulaResult, reading: SlotReading, question: Question) -> Answer:
-    """The result as a statement that cites the formula."""
+def computed_answer(
+    result: FormulaResult, reading: SlotReading, question: Question, value: str
+) -> Answer:
+    """The result, worded as `value`, as a statement that cites the formula."""
     language, formula = question.language, result.formula
     passage = formula_passage(formula, language)
     (hit,) = rank_hits([(passage, 1.0)], question.text, SOURCE)
     title = _title_of(formula, language)
     inputs = ("、" if language == "zh" else ", ").join(_list_inputs(result, reading, language))
-    text = _RESULT[language].format(title=title, value=format_result(result), inputs=inputs)
+    text = _RESULT[language].format(title=title, value=value, inputs=inputs)
     return Answer(
         (Statement(text, (1,)),),
         (Evidence(hit, 0, len(passage.text), "formula"),),
-        note=" ".join(_list_assumed(result, language)),
+        note=" ".join(_list_assumed(result, reading, language)),
         language=language,
     )
 
@@ -197,6 +206,14 @@ def find_formula_passage(id: str) -> Passage | None:
     return formula_passage(FORMULAS[name], _LANGUAGES[int(number)])
 
 
+def format_range(least: FormulaResult, most: FormulaResult, language: Language) -> str:
+    """The value, or the two that it lies between: "2 to 4", "2 至 4"."""
+    if least.value == most.value:
+        return format_result(least)
+    to = "至" if language == "zh" else "to"
+    return f"{least.value:.3g} {to} {format_result(most)}"
+
+
 def format_result(result: FormulaResult) -> str:
     """The value with its unit, to three digits: "41.3 ml/min"; from 1,000 to the unit."""
     value = result.value
@@ -211,7 +228,7 @@ def _list_inputs(result: FormulaResult, reading: SlotReading, language: Language
     flags = {i.name for i in result.formula.inputs if isinstance(i, FlagInput)}
     listed = []
     for name, value in result.used.items():
-        if name in result.assumed:
+        if name in result.assumed or name in reading.unknown:
             continue
         label = input_words()[name].names[language]
         if name in flags:
@@ -240,7 +257,7 @@ def _is_converted(value: Given, told: str) -> bool:
         return False
 
 
-def _list_assumed(result: FormulaResult, language: Language) -> list[str]:
+def _list_assumed(result: FormulaResult, reading: SlotReading, language: Language) -> list[str]:
     flags = {i.name for i in result.formula.inputs if isinstance(i, FlagInput)}
     units = {i.name: i.unit for i in result.formula.inputs if isinstance(i, NumberInput)}
     joint = "、" if language == "zh" else ", "
@@ -251,7 +268,8 @@ def _list_assumed(result: FormulaResult, language: Language) -> list[str]:
         for name in result.assumed
         if name not in flags
     ]
-    notes = [(_ABSENT, absent), (_DEFAULT, usual)]
+    unknown = [input_words()[name].names[language] for name in reading.unknown]
+    notes = [(_UNKNOWN, unknown), (_ABSENT, absent), (_DEFAULT, usual)]
     return [text[language].format(names=joint.join(names)) for text, names in notes if names]
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from osler.methods.kag.formulas.unknown import is_said_unknown
 from osler.text import read_packaged_table
 from osler.types import Language
 
@@ -252,15 +253,23 @@ _DAYS = {"year": 1.0, "month": 1 / 12, "week": 7 / 365.25, "day": 1 / 365.25}
 
 def find_finding(name: str, text: str) -> list[bool]:
     """Whether the text affirms a finding, or denies it, or both; empty when it says neither."""
-    pattern = input_words()[name].finding
-    if pattern is None:
-        return []
     said = []
-    for match in pattern.finditer(text):
+    for match in _named_in(name, text):
         clause = _clause_before(text, match.start())
-        if not _RELATIVE.search(clause) and not clause.endswith(_OPEN):
+        is_open = clause.endswith(_OPEN) or is_said_unknown(text, *match.span())
+        if not _RELATIVE.search(clause) and not is_open:
             said.append(not is_negated(clause, text[match.end() :]))
     return list(dict.fromkeys(said))
+
+
+def is_unknown_finding(name: str, text: str) -> bool:
+    """Whether the text says that a finding is unknown."""
+    return any(is_said_unknown(text, *match.span()) for match in _named_in(name, text))
+
+
+def _named_in(name: str, text: str) -> Iterator[re.Match[str]]:
+    pattern = input_words()[name].finding
+    return iter(()) if pattern is None else pattern.finditer(text)
 
 
 def is_negated(clause: str, rest: str = "") -> bool:

@@ -31,6 +31,7 @@ from osler.methods.kag.formulas.findings import (
     find_quantities,
     find_sexes,
     input_words,
+    is_unknown_finding,
     label_pattern,
     read_choice,
     read_group,
@@ -85,6 +86,8 @@ class SlotReading:
     """Number of measurements, findings and grades that the text tells; age and sex are none."""
     share: float
     """Share of the required inputs that the text mentions."""
+    unknown: tuple[str, ...] = ()
+    """Findings that the text says are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +155,14 @@ def read_slots(formula: Formula, text: str) -> SlotReading:
             inputs[wanted.name], quotes[wanted.name] = values[0].value, values[0].said
         elif problem := _find_problem(wanted, values):
             problems.append(problem)
+    flags = [each for each in formula.inputs if isinstance(each, FlagInput) and each not in stated]
+    unknown = [each for each in flags if is_unknown_finding(each.name, text)]
+    stated += unknown
     needed = [each for each in formula.inputs if not _may_be_absent(each)]
     share = len([each for each in needed if each in stated]) / len(needed) if needed else 1.0
     about_the_case = [each for each in stated if each.name not in _PERSON or len(needed) == 1]
-    return SlotReading(inputs, quotes, tuple(problems), len(about_the_case), share)
+    names = tuple(each.name for each in unknown)
+    return SlotReading(inputs, quotes, tuple(problems), len(about_the_case), share, names)
 
 
 def _part_labels(formula: Formula, text: str) -> str:
