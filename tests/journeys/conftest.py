@@ -36,14 +36,16 @@ def osler(home: Path) -> Osler:
     """Runs `osler …` in a process of its own, as a shell would."""
     environment = {**os.environ, **OFFLINE, "OSLER__HOME": str(home), "COLUMNS": "100"}
 
-    def call(*words: str, cwd: Path | None = None, stdin: bytes | None = None) -> object:
+    def call(
+        *words: str, cwd: Path | None = None, stdin: bytes | None = None, language: str = ""
+    ) -> object:
         done = subprocess.run(  # noqa: S603
             [sys.executable, "-m", "osler", *words],
             input=stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
             cwd=cwd or home,
-            env=environment,
+            env=environment | ({"LANG": language, "LC_ALL": ""} if language else {}),
             timeout=300,
             check=False,
         )

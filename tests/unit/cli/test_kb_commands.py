@@ -111,7 +111,7 @@ def test_a_search_in_a_language_without_vectors_says_so(
     osler("kb", "build")
     found = osler("kb", "search", "缺铁性贫血")
     assert "补充铁剂" in found.stdout
-    assert "searched by words alone: the encoder reads English only" in found.stdout
+    assert "只按词语检索：编码器只读英文" in found.stdout
     assert json.loads(osler("kb", "search", "缺铁性贫血", "--json").stdout)["by_words"] is True
     assert json.loads(osler("kb", "search", "adrenaline", "--json").stdout)["by_words"] is False
     assert "words alone" not in osler("kb", "search", "adrenaline").stdout

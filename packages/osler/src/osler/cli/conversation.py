@@ -109,6 +109,7 @@ async def _answer_turn(
     )
     question = parse_question(alone.text, options=asked.options)
     if alone.by:
-        here.print_line(f"searched for: {alone.text}\n")
+        here.print_line(f"searched for: {alone.text}")
+        here.print_line("")
     finished = await ask(settings, question, sink=sink, danger=notice)
     return alone, question, finished

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from rich.text import Text
 
+from osler.cli.words import say_all
 from osler.text import escape_controls
 from osler.trace import (
     Answered,
@@ -253,7 +254,8 @@ def format_number(value: float) -> str:
 
 def _styled_line(head: str, words: str, style: str) -> Text:
     """One line, cut where the page ends."""
-    text = f"{head} {' '.join(words.split())}" if head else " ".join(words.split())
+    told = say_all(" ".join(words.split()))
+    text = f"{head} {told}" if head else told
     return Text(escape_controls(text), style=style, no_wrap=True, overflow="ellipsis", end="\n")
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from osler.cli.session import CliSession, ProgressMode
+from osler.cli.words import say
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -156,10 +157,10 @@ class LineDisplay:
                 ensure_ascii=False,
             )
         counted = f": {done:,}" + (f" of {total:,}" if total is not None else "")
-        parts = [stage + counted if done or total is not None else stage]
+        parts = [f"{say(stage)}{counted}" if done or total is not None else say(stage)]
         if rate:
-            parts.append(f"{rate:,.1f}/s" if rate >= 0.1 else f"{1 / rate:,.0f} s each")
-        parts += [f"{left:,.0f} s left"] if left is not None else []
+            parts.append(say(f"{rate:,.1f}/s" if rate >= 0.1 else f"{1 / rate:,.0f} s each"))
+        parts += [say(f"{left:,.0f} s left")] if left is not None else []
         return ", ".join(parts)
 
 
@@ -174,7 +175,7 @@ class BarDisplay:
     def show(self, stage: str, done: int, total: int | None) -> None:
         bar = self._bar or self._start_bar()
         if stage not in self._tasks:
-            self._tasks[stage] = bar.add_task(stage, total=total)
+            self._tasks[stage] = bar.add_task(say(stage), total=total)
         bar.update(self._tasks[stage], completed=done, total=total)
 
     def close(self) -> None:

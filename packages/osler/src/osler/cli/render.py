@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rich.cells import set_cell_size
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.markup import escape
 from rich.table import Table
@@ -13,7 +14,7 @@ from rich.text import Text
 from osler.answer import NOTHING_SAID
 from osler.cli.film import describe_plan, draw_film, planned_sources
 from osler.cli.tables import age_notes, count_noun, format_money
-from osler.cli.words import say, say_end, say_read
+from osler.cli.words import say, say_all, say_end, say_read
 from osler.text import escape_controls
 from osler.trace import (
     DangerNoticed,
@@ -233,13 +234,13 @@ def proof_block(steps: Sequence[ProofStep], answer: Answer) -> list[RenderableTy
 
 def _plan_lines(report: RunPage) -> list[RenderableType]:
     planned = planned_sources(report.events)
-    return [Text(escape_controls(describe_plan(event))) for event in planned]
+    return [Text(escape_controls(say_all(describe_plan(event)))) for event in planned]
 
 
 def plan_block(steps: Sequence[ProofStep]) -> list[RenderableType]:
     """The plan as it can be edited and run again."""
     text = "\n".join(step.wire for step in steps)
-    return [_heading_text("Plan"), Text(escape_controls(text))] if steps else []
+    return [_heading_text(say("Plan")), Text(escape_controls(text))] if steps else []
 
 
 def cautions_block(answer: Answer) -> list[RenderableType]:
@@ -302,7 +303,7 @@ def passage_block(passage: Passage, mark: str = "") -> list[RenderableType]:
 
 def hits_page(hits: Sequence[Hit]) -> Group:
     if not hits:
-        return Group(Text("nothing found"))
+        return Group(Text(say("nothing found")))
     return _space_blocks([passage_block(h.passage, f"{h.rank}. {h.score:.3f}") for h in hits])
 
 
@@ -362,7 +363,7 @@ def _passage_entry(
         Text(escape_controls(f"{mark} {head}" if mark else head), style="cyan")
     ]
     if passage.illustrative:
-        lines.append(_Indented(Text(say(ILLUSTRATIVE, passage.language), style="yellow")))
+        lines.append(_Indented(Text(say(say(ILLUSTRATIVE, passage.language)), style="yellow")))
     return [*lines, _Indented(body)]
 
 
@@ -382,7 +383,9 @@ def _heading_text(text: str) -> Text:
 
 
 def _fact_line(name: str, value: str) -> Text:
-    return Text(escape_controls(f"{name:<10} {' '.join(value.split())}"))
+    return Text(
+        escape_controls(f"{set_cell_size(say(name), 10)} {say_all(' '.join(value.split()))}")
+    )
 
 
 def _space_blocks(blocks: Sequence[Sequence[RenderableType]]) -> Group:

@@ -11,14 +11,19 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer._click.core import Context
+from typer._click.exceptions import NoArgsIsHelpError, UsageError
+from typer._click.formatting import HelpFormatter
 from typer.core import TyperGroup
 
+from osler.cli.words import LANGUAGE, choose_language, say, say_all
 from osler.errors import OslerError, StorageFailed
 
 if TYPE_CHECKING:
@@ -116,7 +121,7 @@ class CliSession:
     def print_line(self, line: str) -> None:
         """A line that only a person wants; silent with `--json` and `--quiet`."""
         if not (self.json or self.quiet):
-            sys.stdout.write(f"{line}\n")
+            sys.stdout.write(f"{say_all(line)}\n")
 
 
 def open_session(
@@ -184,11 +189,15 @@ class ErrorGroup(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         # Kept for the line after Ctrl-C; click takes the words out of `args` while it parses.
         ctx.meta["osler.args"] = list(args)
-        return super().parse_args(ctx, _settings_first(args))
+        LANGUAGE.set(choose_language(os.environ, args))
+        Context.formatter_class = _choose_page()
+        with _told_usage():
+            return super().parse_args(ctx, _settings_first(args))
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with _told_usage():
+                return super().invoke(ctx)
         except OslerError as error:
             _print_error(error, as_json=isinstance(ctx.obj, CliSession) and ctx.obj.json)
             raise typer.Exit(error.exit_code) from error
@@ -203,8 +212,31 @@ class ErrorGroup(TyperGroup):
             raise typer.Exit(failed.exit_code) from error
         except KeyboardInterrupt as error:
             again = shlex.join(["osler", *ctx.meta["osler.args"]])
-            sys.stderr.write(f"osler: interrupted; to go on, run again: {again}\n")
+            sys.stderr.write(f"osler: {say(f'interrupted; to go on, run again: {again}')}\n")
             raise typer.Exit(INTERRUPTED) from error
+
+
+def _choose_page() -> type[HelpFormatter]:
+    """The formatter of help in the language of this command line."""
+    if LANGUAGE.get() != "zh":
+        return HelpFormatter
+    from osler.cli.help_page import ChineseFormatter
+
+    return ChineseFormatter
+
+
+@contextmanager
+def _told_usage() -> Iterator[None]:
+    """A command line that cannot be is told in Chinese where that is spoken, else by typer."""
+    try:
+        yield
+    except UsageError as error:
+        if LANGUAGE.get() != "zh" or isinstance(error, NoArgsIsHelpError):
+            raise
+        from osler.cli.help_page import describe_usage
+
+        sys.stderr.write(describe_usage(error))
+        raise typer.Exit(USAGE) from error
 
 
 def _print_error(error: OslerError, *, as_json: bool) -> None:
@@ -220,5 +252,6 @@ def _print_error(error: OslerError, *, as_json: bool) -> None:
         }
         sys.stderr.write(json.dumps({"error": body}, ensure_ascii=False) + "\n")
     else:
-        sys.stderr.write(f"osler: {escape_controls(' '.join(str(error).split()))}\n")
+        told = say_all(error.message) + (f"{say('; ')}{say_all(error.fix)}" if error.fix else "")
+        sys.stderr.write(f"osler: {escape_controls(' '.join(told.split()))}\n")
         sys.stderr.writelines(f"  {escape_controls(line)}\n" for line in error.detail.splitlines())

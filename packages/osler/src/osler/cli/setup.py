@@ -107,6 +107,7 @@ def doctor_page(report: DoctorReport, *, short: bool = False, everything: bool =
     from rich.console import Group, RenderableType
 
     from osler.cli.tables import checks_page, document_page, plain_text
+    from osler.cli.words import say
 
     wrong = [check for check in report.checks if check.status != "pass"]
     wrong.sort(key=lambda check: check.status != "fail")
@@ -115,7 +116,7 @@ def doctor_page(report: DoctorReport, *, short: bool = False, everything: bool =
         parts.append(checks_page([check for check in report.checks if check.status == "pass"]))
         parts.append(document_page({"models": asdict(report)["models"]}))
     elif not short:
-        parts.append(plain_text(_rest_line(report, len(wrong))))
+        parts.append(plain_text(say(_rest_line(report, len(wrong)))))
     return Group(*parts)
 
 

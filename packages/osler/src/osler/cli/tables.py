@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from osler.cli.words import say
+from osler.cli.words import say, say_all
 from osler.reports import age_at
 from osler.text import escape_controls
 
@@ -107,7 +108,7 @@ def _fit_columns(columns: Mapping[str, Sequence[object]], width: int) -> list[li
 
 
 def _column_width(name: str, cells: Iterable[object]) -> int:
-    return min(_FOLDED, max(len(_words(name)), *(len(format_value(cell)) for cell in cells)))
+    return min(_FOLDED, max(map(cell_len, (_words(name), *map(format_value, cells)))))
 
 
 def _is_numeric(cells: Iterable[object]) -> bool:
@@ -134,7 +135,7 @@ def format_value(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return say("yes" if value else "no")
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
@@ -147,7 +148,8 @@ def format_value(value: object) -> str:
         pairs = (v if isinstance(v, tuple) else (v,) for v in value)
         words = [" ".join(map(format_value, pair)) for pair in pairs]
         return ("\n" if sum(map(len, words)) > _LISTED else ", ").join(words)
-    return str(value)
+    # A name is data; what has several words may be a line, such as a reason.
+    return say_all(str(value)) if " " in str(value) else str(value)
 
 
 def _is_range(value: object) -> Any:
@@ -177,11 +179,11 @@ def _is_flat(value: object) -> bool:
 
 
 def _words(name: object) -> str:
-    return str(name).replace("_", " ")
+    return say(str(name).replace("_", " "))
 
 
 def count_noun(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return say(f"{count:,} {one if count == 1 else many or one + 's'}")
 
 
 def format_time(seconds: int) -> str:
@@ -203,10 +205,11 @@ def format_money(money: Money) -> str:
 def checks_page(checks: Sequence[Check]) -> Group:
     lines: list[RenderableType] = []
     for check in checks:
-        line = plain_text(f"{check.status:<5} {check.name}: {check.detail}", _COLOURS[check.status])
+        told = f"{say(check.status):<5} {say(check.name)}{say(': ')}{say_all(check.detail)}"
+        line = plain_text(told, _COLOURS[check.status])
         lines.append(line)
         if check.fix and check.status != "pass":
-            lines.append(plain_text(f"      {check.fix}"))
+            lines.append(plain_text(f"      {say_all(check.fix)}"))
     return Group(*lines)
 
 
@@ -219,7 +222,7 @@ def make_table(
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(names))
     for name in names:
         side: Any = "right" if name in numeric else "left"
-        table.add_column(name, justify=side, overflow="fold")
+        table.add_column(say(name), justify=side, overflow="fold")
     for row in rows:
         table.add_row(*map(plain_text, row))
     return table

@@ -16,6 +16,7 @@ import typer
 from osler.cli.options import JsonSession, Trace
 from osler.cli.render import RunPage
 from osler.cli.session import CliSession
+from osler.cli.words import say
 from osler.errors import BadRun, OslerError, UnknownRun, translate_os_errors
 from osler.trace import Answered, DangerNoticed, Started, read_events
 
@@ -93,7 +94,8 @@ def trace(
     opens = open_runs(settings)
     if not runs:
         listed = list_runs(settings.runs.path, limit=limit, opens=opens)
-        here.show({"runs": [asdict(one) for one in listed]}, [asdict(one) for one in listed])
+        page = [asdict(one) | {"halt": say(one.halt)} for one in listed]
+        here.show({"runs": [asdict(one) for one in listed]}, page)
         if not listed:
             here.print_line("no runs yet")
         return
@@ -176,7 +178,8 @@ def replay(
     question = read_report(log).question
     with watch_events(here, trace, first=("replaying the run", "")) as sink:
         finished = asyncio.run(again(log.parent, sink=sink))
-    here.print_line(f"replayed {len(finished.events)} events; all identical\n")
+    here.print_line(f"replayed {len(finished.events)} events; all identical")
+    here.print_line("")
     show_result(here, make_report(finished, question), film=False)
 
 

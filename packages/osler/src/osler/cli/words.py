@@ -1,59 +1,100 @@
-"""The lines that stand around an answer in the terminal, in the language of its question."""
+"""What the terminal says in Chinese.
+
+Commands, errors and help are worded in English where they arise. What goes to a terminal passes
+`say` on its way out, which looks it up in `zh.tsv`: an English line, a tab, the Chinese one. `{}`
+stands for what differs from case to case, a name or a number; `{0}` and `{1}` in the Chinese line
+where the order is another. What the list lacks is shown as it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import locale
+import re
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from osler.types import Halt, Language
+if TYPE_CHECKING:
+    from osler.types import Halt, Language
 
-_ZH = {
-    "s": "秒",
-    "; ": "；",
-    "; next: ": "；接下来：",
-    "How: ": "经过：",
-    "illustrative sample text, not a clinical reference": "示例文本，不作临床依据",
-    "Extractive: quoted sentences, worded by no model.": "以下为原文摘句，未经模型改写。",
-    "Evidence": "依据",
-    "By these steps": "推理步骤",
-    "Plan": "计划",
-    "Cautions": "注意",
-    "How it went": "过程",
-    "quoted": "摘引原文",
-    "worded by a model": "由模型撰写",
-    "not kept": "未保存",
-    "source down": "来源不可用",
-    "superseded": "已有新版",
-    "of this year": "今年",
-    "reading the question": "正在读问题",
-    "a search": "检索",
-    "reading what is found": "阅读检索结果",
-    "the answer, or another search": "作答，或再检索一次",
-    "the first step": "第一步",
-    "its answer": "这一步的答案",
-    "the next step, or the answer": "下一步，或作答",
-    "calculating": "正在计算",
-    "the answer": "作答",
-    "thinking it over": "正在思考",
-    "a search, or the answer": "检索，或作答",
-    "checking how sure the answer is": "正在核对答案的把握",
-    "the answer, or another look": "作答，或再查一次",
-    "nothing found there": "那里没有检索到内容",
-}
-_ENDS = {
-    Halt.BUDGET: "用完了预算",
-    Halt.NO_EVIDENCE: "检索到的内容没有回答这个问题",
-    Halt.REFUSED: "没有作答",
-}
+LANGUAGE: ContextVar[Language] = ContextVar("language", default="en")
+"""The language of this command line."""
+
+_HOLE = re.compile(r"\{(\d?)\}")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+Template = tuple[tuple[str, ...], str]
 
 
-def say(words: str, language: Language) -> str:
-    """The line in the language; as it is where it has no Chinese form."""
-    return _ZH.get(words, words) if language == "zh" else words
+def choose_language(environment: Mapping[str, str], args: Sequence[str]) -> Language:
+    """Chinese where the system is set to it, or a word of the command line is in it."""
+    given = (environment.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    # Windows sets none of these.
+    system = next(filter(None, given), "") or locale.getlocale()[0] or ""
+    is_chinese = system.lower().startswith(("zh", "chinese")) or any(map(_HAN.search, args))
+    return "zh" if is_chinese else "en"
+
+
+def say(words: str, language: Language | None = None) -> str:
+    """The line in the language, by default that of the command line; as it is where it has no
+    Chinese form."""
+    if (language or LANGUAGE.get()) != "zh" or not words:
+        return words
+    lines, templates = _read_words()
+    if words in lines:
+        return lines[words]
+    for pieces, chinese in templates:
+        if (held := _find_holes(pieces, words)) is not None:
+            # A name is left alone; a hole of several words is itself a line, such as a reason.
+            told = [say(one, "zh") if " " in one else one for one in held]
+            order = iter(range(len(told)))
+            return _HOLE.sub(lambda hole: told[int(hole[1] or next(order))], chinese)  # noqa: B023
+    return words
+
+
+def say_all(words: str) -> str:
+    """Several lines of the list that stand in one: an error and its remedy, a name and what is
+    said of it."""
+    if LANGUAGE.get() != "zh":
+        return words
+    told = say(words)
+    for mark in ("; ", ": "):
+        if told == words and mark in words:
+            told = say(mark).join(map(say_all, words.split(mark)))
+    return told
+
+
+def _find_holes(pieces: Sequence[str], words: str) -> list[str] | None:
+    """What stands between the pieces; `None` where they are not the line's."""
+    first, *rest = pieces
+    if not words.startswith(first) or not words.endswith(pieces[-1]):
+        return None
+    held, at = [], len(first)
+    for number, piece in enumerate(rest, 1):
+        is_last = number == len(rest)
+        found = len(words) - len(piece) if is_last else words.find(piece, at)
+        if found < at:
+            return None
+        held.append(words[at:found])
+        at = found + len(piece)
+    return held
+
+
+@cache
+def _read_words() -> tuple[dict[str, str], list[Template]]:
+    """The lines, and those with holes, of which the one with the most words is tried first."""
+    text = Path(__file__).with_name("zh.tsv").read_text(encoding="utf-8")
+    rows = [row.partition("\t") for row in text.splitlines()]
+    held = {english: chinese.replace("\\n", "\n") for english, _, chinese in rows}
+    parted = [(tuple(english.split("{}")), chinese) for english, chinese in held.items()]
+    templates = [one for one in parted if len(one[0]) > 1]
+    return held, sorted(templates, key=lambda one: -sum(map(len, one[0])))
 
 
 def say_end(halt: Halt, why: str, language: Language) -> str:
     """Why a run ended early. In Chinese the kind alone: `osler trace` has the method's words."""
-    return _ENDS.get(halt, halt.value) if language == "zh" else f"{halt.value}: {why}"
+    return say(halt.value, language) if language == "zh" else f"{halt.value}: {why}"
 
 
 def say_read(count: int, sources: Sequence[str], language: Language) -> str:

@@ -1,0 +1,79 @@
+"""A Chinese reader's way: no English word but names, paths, options and commands."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+Osler = Callable[..., "subprocess.CompletedProcess[str]"]
+JOURNEY = (
+    ("--help",),
+    ("doctor",),
+    ("ask", "服用华法林的患者加用胺碘酮，INR会怎样变化？"),
+    ("ask", "今天北京天气怎么样"),
+    ("ask", "我想自杀"),
+    ("ask", "房颤", "--strategy", "foo"),
+    ("ask", "房颤", "--since", "3000"),
+    ("ask", "房颤", "--k", "0"),
+    ("ask", ""),
+    ("kb", "add", ".", "--source", "my"),
+    ("kb", "add", "/nonexistent"),
+    ("kb", "info", "--dead"),
+    ("kb", "rm", "--source", "other"),
+    ("kb", "add", "--help"),
+    ("trace",),
+    ("trace", "last"),
+    ("trace", "zzz"),
+    ("config", "--set", "retrieve.kk=1"),
+)
+# Sources, strategies and roles go by their names, and so do a model and what it is of.
+NAMES = {"book", "guideline", "research", "wiki", "graph", "web", "emr", "my", "auto", "rag"}
+NAMES |= {
+    "osler",
+    "passage",
+    "question",
+    "fixed",
+    "planner",
+    "reader",
+    "judge",
+    "summariser",
+    "systemd",
+    "compose",
+    "sigma",
+    "tau",
+    "token",
+    "shell",
+    "other",
+}
+# What is typed or named: a command, a word in quotes, an address or an identifier.
+TYPED = re.compile(
+    r"(?m)^ +[a-z-]+(?=  )|`[^`]*`|\"[^\"]*\"|'[^']*'|osler(?: [a-z-]+)+|<[^>]*>|[^\s，。；：（）]*[-_./=:#@\d][^\s，。；：（）]*"  # noqa: E501
+    r"|(?:已知|可用)：.*|chmod.*|\[[a-z]+\]|\w*[A-Z]\w*"
+)
+
+
+def _find_english(shown: str) -> set[str]:
+    return (
+        set(re.findall(r"[a-z]{2,}", TYPED.sub(" ", re.sub(r"(?<=[a-z])\n(?=[a-z])", "", shown))))
+        - NAMES
+    )
+
+
+def test_what_is_english_is_found() -> None:
+    assert _find_english("请运行 `osler kb build`\n2 files read") == {"files", "read"}
+    assert _find_english("经过：auto；(osler trace 2026-x)\n--set KEY=VALUE 一项设置") == set()
+
+
+def test_a_chinese_reader_meets_no_english_word(built: Osler, tmp_path: Path) -> None:
+    (tmp_path / "痛风.md").write_text("# 痛风\n\n急性发作时可用秋水仙碱。\n", encoding="utf-8")
+    (tmp_path / "坏.pdf").write_bytes(b"x")
+    (tmp_path / "空.txt").write_bytes(b"")
+    (tmp_path / "乱.txt").write_bytes(b"\xff\xfe\xc0abc\x80")
+    found = {}
+    for words in JOURNEY:
+        done = built(*words, cwd=tmp_path, language="zh_CN.UTF-8")
+        if english := _find_english(done.stdout + done.stderr):
+            found[" ".join(words)] = sorted(english)
+    assert found == {}
