@@ -106,6 +106,7 @@ export interface Conversation {
   created: string;
   status: string;
   last_run: string;
+  pinned: boolean;
 }
 
 export interface Alone {
@@ -432,6 +433,7 @@ export const studies = (id: string) => call<{ rows: Study[] }>(`runs/${of(id)}/s
 export const conversations = (find: string, before: string) =>
   call<{ conversations: Conversation[]; next: string | null }>(`conversations?limit=50&find=${of(find)}&before=${of(before)}`);
 export const rename = (id: string, title: string) => call<void>(`conversations/${of(id)}`, { title }, "PUT");
+export const pin = (id: string, pinned: boolean) => call<void>(`conversations/${of(id)}`, { pinned }, "PUT");
 export const deleteConversation = (id: string) => remove(`conversations/${of(id)}`);
 export const followUps = (id: string) => call<{ questions: string[] }>(`runs/${of(id)}/follow_ups`);
 export const thread = (id: string) => call<Thread>(`threads/${of(id)}`);

@@ -16,13 +16,16 @@ const SAID: Record<string, keyof Words> = {
   thread_moved: "threadMoved",
   invalid: "notTaken",
   internal: "serverFailed",
+  bad_upload: "badUpload",
+  busy: "full",
+  thread_full: "threadFull",
 };
-const BY_STATUS: Record<number, keyof Words> = { 401: "keyEnded", 408: "away", 413: "tooLong", 429: "tooOften", 500: "serverFailed" };
+const BY_STATUS: Record<number, keyof Words> = { 401: "keyEnded", 403: "notAllowed", 404: "notThere", 408: "away", 413: "tooLong", 429: "tooOften", 500: "serverFailed" };
 
 export function explained(error: unknown, words: Words): string {
   if (error instanceof Away || (error instanceof Gone && error.status === 0)) return words.away;
   if (error instanceof Gone) return words[BY_STATUS[error.status] ?? "noSuchAnswer"];
   if (!(error instanceof Refusal)) return words.pageFailed;
   const known = SAID[error.code] ?? BY_STATUS[error.status];
-  return known ? words[known] : error.message || words.serverFailed;
+  return words[known ?? "refused"] || error.message || words.serverFailed;
 }

@@ -56,7 +56,7 @@ export interface Told {
   nodes: Node[];
   down: string[]; // sources that failed, each with its reason
   notes: string[];
-  found: string[]; // ids of passages, in the order in which they were first found
+  found: string[]; // ids of passages, those that are read first, then in the order in which they were found
 }
 
 export const EMPTY: Told = {
@@ -107,6 +107,8 @@ function changed(before: Told, at: number, event: Event, note: string): Told {
       return { ...before, plan: event.queries, origin: event.origin, dropped: event.dropped ?? [] };
     case "retrieval.done":
       return retrieved(before, event);
+    case "retrieval.ordered":
+      return { ...before, found: [...new Set([...event.passages, ...before.found])] };
     case "run.note":
       return { ...before, notes: [...before.notes, event.text] };
     case "stack.push":

@@ -1,6 +1,7 @@
 // All words of the page, in both languages.
 
 import { SOURCES } from "./sources";
+import { inChinese } from "./terms";
 
 const en = {
   dropHere: "Let go to add it to your documents.",
@@ -10,7 +11,10 @@ const en = {
   findThreads: "Search your questions",
   title: "Title",
   rename: "Rename",
-  changeThread: "Rename or delete",
+  changeThread: "Rename, pin or delete",
+  pin: "Pin",
+  unpin: "Unpin",
+  pinned: "Pinned",
   store: "Save",
   print: "Print",
   feedback: "Feedback",
@@ -40,6 +44,11 @@ const en = {
   keyEnded: "Your access has ended: enter the key again.",
   tooOften: "Too many requests; try again in a minute.",
   pageFailed: "Something on this page failed; reload it.",
+  notAllowed: "Your access does not include this.",
+  notThere: "This is not there any more.",
+  threadFull: "This conversation is full; begin with a new question.",
+  badUpload: "", // the server's own
+  refused: "", // the server's own
   ask: "Ask",
   runs: "All questions, to compare",
   knowledge: "Knowledge",
@@ -64,6 +73,7 @@ const en = {
   queued: "Waiting in the queue",
   placeInQueue: "place",
   begins: "starting",
+  foundSoFar: "Found so far",
   record: "Patient's record",
   openUntil: "open until",
   recordSearched: "It is searched beside the public sources, for you alone.",
@@ -104,7 +114,7 @@ const en = {
   sureRemove: "Really delete?",
   deleted: "Deleted.",
   dropped: "Left out",
-  foundAtOnce: "found by words at once, by meaning after the next osler kb build",
+  foundAtOnce: "found by words at once, by meaning in a moment",
   groupBy: "Group by",
   day: "Day",
   sameQuestion: "Question",
@@ -128,6 +138,7 @@ const en = {
   judged: "Stored. Thank you.",
   sureness: "It answers the question",
   quoted: "Quoted from the passages, not written by a model.",
+  computed: "Computed by a formula that is checked, from the values in the question.",
   cautions: "Cautions",
   planStep: "plan step",
   down: "Unavailable",
@@ -210,7 +221,7 @@ const en = {
   documents: "Documents",
   passages: "Passages",
   licence: "Licence",
-  notBuilt: "Some passages are found by words alone until you run: osler kb build",
+  notBuilt: "Some passages are not indexed yet: so far they are found by words alone.",
   neighbours: "Context in the document",
   origin: "Provenance",
   document: "Document",
@@ -261,7 +272,10 @@ const zh: typeof en = {
   findThreads: "搜索提问",
   title: "标题",
   rename: "重命名",
-  changeThread: "重命名或删除",
+  changeThread: "重命名、置顶或删除",
+  pin: "置顶",
+  unpin: "取消置顶",
+  pinned: "已置顶",
   store: "保存",
   print: "打印",
   feedback: "反馈",
@@ -291,6 +305,11 @@ const zh: typeof en = {
   keyEnded: "访问已失效，请重新输入密钥。",
   tooOften: "请求过多，请一分钟后再试。",
   pageFailed: "页面出错，请重新载入。",
+  notAllowed: "您的权限不包括此项。",
+  notThere: "此内容已不存在。",
+  threadFull: "此对话已满，请从新问题开始。",
+  badUpload: "无法收下此文件：格式不受支持，或其中没有可以读取的文字。",
+  refused: "服务器没有接受此请求。",
   ask: "提问",
   runs: "全部提问（可比较）",
   knowledge: "知识库",
@@ -315,6 +334,7 @@ const zh: typeof en = {
   queued: "排队等候",
   placeInQueue: "位次",
   begins: "开始",
+  foundSoFar: "目前检索到",
   record: "患者病历",
   openUntil: "开放至",
   recordSearched: "检索公开来源时一并检索，仅您可见。",
@@ -355,7 +375,7 @@ const zh: typeof en = {
   sureRemove: "确认删除？",
   deleted: "已删除。",
   dropped: "未收入",
-  foundAtOnce: "立即可按词检索，下次 osler kb build 之后可按语义检索",
+  foundAtOnce: "立即可按词检索，稍后可按语义检索",
   groupBy: "分组",
   day: "日期",
   sameQuestion: "问题",
@@ -379,6 +399,7 @@ const zh: typeof en = {
   judged: "已保存，谢谢。",
   sureness: "回答了该问题",
   quoted: "摘自原文，非模型撰写。",
+  computed: "由经过核对的公式，按问题中的数值计算得出。",
   cautions: "证据提醒",
   planStep: "计划步骤",
   down: "未能访问",
@@ -413,9 +434,9 @@ const zh: typeof en = {
   passage: "原文",
   close: "关闭",
   report: "可打印的报告",
-  failed: "失败",
-  stopped: "已停止",
-  interrupted: "服务器在完成前已停止",
+  failed: "未能作答",
+  stopped: "您已停止此问题。",
+  interrupted: "服务器在作答前已停止。",
   notice: "供医疗专业人员和研究使用。辅助而不取代临床判断。不用于急救。请勿输入可识别患者身份的信息。",
   key: "需要 API 密钥",
   open: "打开",
@@ -461,7 +482,7 @@ const zh: typeof en = {
   documents: "文档数",
   passages: "段落数",
   licence: "许可",
-  notBuilt: "有些段落目前只能按词检索，直到运行：osler kb build",
+  notBuilt: "有些段落尚未建立索引，目前只能按词检索。",
   neighbours: "在文档中的上下文",
   origin: "出处",
   document: "文档",
@@ -634,6 +655,8 @@ export interface Tongue {
   steps: (typeof STEPS)["en"];
   sure: (probability: number) => string;
   age: (years: number) => string;
+  kind: (name: string) => string; // of a text or a concept
+  relation: (name: string) => string;
   column: (name: string) => string;
   picture: (name: string) => string;
   note: (text: string) => string;
@@ -651,13 +674,15 @@ export function tongue(zh: boolean): Tongue {
     zh,
     steps: STEPS[zh ? "zh" : "en"],
     sure: (probability) => SURE.find(([least]) => probability >= least)?.[zh ? 2 : 1] ?? "",
+    kind: (name) => (zh ? inChinese.kind(name) : name),
+    relation: (name) => (zh ? inChinese.relation(name) : name.replaceAll("_", " ")),
     age: (years) => (zh ? `${years}年前` : years === 1 ? "1 year old" : years ? `${years} years old` : "of this year"),
     label: (name) => name,
     note: (text) => noted(text, zh),
     picture: (name) => PICTURES[name]?.[zh ? 1 : 0] ?? name,
     column: (name) => COLUMNS[name]?.[zh ? 1 : 0] ?? name,
     state: (name) => (name && STATES[name]?.[zh ? 1 : 0]) || (name ?? "").replaceAll("_", " "),
-    source: (name) => SOURCES[name]?.[zh ? "zh" : "en"] ?? name,
+    source: (name) => SOURCES[name]?.[zh ? "zh" : "en"] ?? (zh ? inChinese.source(name) : name),
     event: (type) => EVENTS[type]?.[zh ? 1 : 0] ?? type,
   };
 }

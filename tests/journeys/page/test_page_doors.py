@@ -95,6 +95,13 @@ def list_save_rename_and_delete(page: Any) -> None:
     page.keyboard.press("Enter")
     page.get_by_label("Search your questions").fill("ward ROUND")
     expect_exact_text(page.locator(".side li a"), ["Ward round"])
+    page.get_by_label("Search your questions").fill("")
+    here.locator("summary").click()
+    here.get_by_role("button", name="Pin", exact=True).click()
+    expect_text(page.locator(".side .day").first, "Pinned")
+    expect_text(page.locator(".side li a").first, "Ward round")
+    page.get_by_label("Search your questions").fill("ward ROUND")
+    expect_count(page.locator(".side li"), 1)
     here.locator("summary").click()
     page.get_by_role("button", name="Delete: Ward round").click()
     page.get_by_role("button", name="Really delete?: Ward round").click()
@@ -161,7 +168,7 @@ def test_a_conversation_of_five_hundred_turns_opens_at_its_end(
         page.get_by_role("button", name="Show earlier questions: 480").click()
         expect_count(page.locator(".turn"), 120)
         follow_up(page, "One more?")
-        expect_text(page.locator(".followup [role=alert]"), "takes no more (begin another)")
+        expect_text(page.locator(".followup [role=alert]"), "This conversation is full")
 
 
 def test_an_answer_is_copied_with_its_citations_and_saved_as_word(page: Any) -> None:
@@ -310,7 +317,7 @@ def test_what_the_studies_state_is_a_table_that_sorts(window: Window, home: Path
         ask_question(page, "What does adrenaline do in patients?")
         expect_count(page.locator(".document"), 1)
         expect_count(page.locator(".document .card"), 2)
-        page.get_by_text("Study details").click()
+        page.get_by_text("Study details", exact=True).click()
         sizes = page.locator(".studies tbody td:nth-child(4)")
         expect_count(sizes, 2)
         page.get_by_role("button", name="Participants").click()

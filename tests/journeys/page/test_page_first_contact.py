@@ -62,6 +62,8 @@ def test_stages_are_told_while_an_answer_is_made(window: Window, home: Path) -> 
         try:
             expect_text(page.locator(".stages .now"), "reading 3 passages")
             expect_text(page.locator(".stages"), "searching")
+            first = page.get_by_role("region", name="Found so far")
+            expect_text(first, "into the outer thigh, at once")
         finally:
             gate.set()
         page.get_by_role("heading", name="Answer", exact=True).wait_for()

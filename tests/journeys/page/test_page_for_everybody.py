@@ -46,7 +46,7 @@ SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clie
 def addresses(place: ServedOsler) -> dict[str, str]:
     """Every page → what is there once it is."""
     told = store_run(place, 0xA11, EVENTS, HOSTILE)
-    with httpx2.Client(base_url=place.url) as client:
+    with httpx2.Client(base_url=place.url, timeout=60) as client:
         answered, other = start_run(client), start_run(client, k=1)
         read_stream(client, answered)
         read_stream(client, other)

@@ -157,3 +157,17 @@ def test_a_question_that_is_too_long_is_refused_in_plain_words(http: httpx2.Clie
     reply = http.post("/api/v1/runs", json={"question": "x" * 29_600})
     assert (reply.status_code, reply.json()["code"]) == (422, "too_long")
     assert reply.json()["detail"] == "question is too long: 8,000 characters or items at most"
+
+
+def test_what_is_pinned_stands_first_whatever_its_age_until_it_is_unpinned(own: Any) -> None:
+    place, http = own
+    runs = sorted(ask(http, place, f"What is given first in case {n}?") for n in range(4))
+    old, *newer = runs
+    assert http.put(f"{LIST}/{old}", json={"pinned": True}).status_code == 204
+    page = http.get(LIST, params={"limit": 2}).json()
+    assert [one["id"] for one in page["conversations"]] == [old, newer[2], newer[1]]
+    assert [one["pinned"] for one in page["conversations"]] == [True, False, False]
+    rest = listed(http, limit=2, before=page["next"])
+    assert [one["id"] for one in rest] == [newer[0]]
+    http.put(f"{LIST}/{old}", json={"pinned": False})
+    assert [one["id"] for one in listed(http)] == runs[::-1]

@@ -44,7 +44,7 @@ function One({ id, speak }: { id: string; speak: Tongue }) {
   return (
     <>
       <h1>{plain(found.name)}</h1>
-      <p className="small">{plain([found.id, ...found.types].join(" · "))}</p>
+      <p className="small">{plain([found.id, ...found.types.map(speak.kind)].join(" · "))}</p>
       {found.names.length > 1 && <p>{`${words.names}: ${plain(found.names.slice(1).join("; "))}`}</p>}
       {found.definitions.map(([source, text], index) => (
         <blockquote key={index} className="sheet">
@@ -57,7 +57,7 @@ function One({ id, speak }: { id: string; speak: Tongue }) {
         {found.relations.map((one, index) => (
           <li key={index}>
             <End id={one.subject} name={one.subject_name} here={found.id} />
-            <span className="predicate">{plain(one.predicate.replaceAll("_", " "))}</span>
+            <span className="predicate">{plain(speak.relation(one.predicate))}</span>
             <End id={one.object} name={one.object_name} here={found.id} />
           </li>
         ))}

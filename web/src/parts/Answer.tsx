@@ -126,7 +126,8 @@ function Surety({ run, speak }: { run: Run; speak: Tongue }) {
   const { answer } = run;
   if (!answer || lookOf(run) !== "answered") return null;
   const sure = answer.sureness;
-  const note = plain(answer.note.replace(SAID, "").trim()) || (isQuoted(run) ? words.quoted : "");
+  const usual = run.steps.some((one) => one.computed) ? words.computed : words.quoted;
+  const note = plain(answer.note.replace(SAID, "").trim()) || (isQuoted(run) ? usual : "");
   return (
     <>
       <p className="small facts">

@@ -60,7 +60,7 @@ function Document({ quotes, ...given }: Given & { quotes: Quotes }) {
   const { words } = given.speak;
   const { age, superseded } = quotes[0];
   const aged = [age !== null && given.speak.age(age), superseded && words.superseded];
-  const facts = [byline(passage.locator), ...aged, kind, passage.illustrative && words.illustrative, passage.licence];
+  const facts = [byline(passage.locator, given.speak), ...aged, given.speak.kind(kind), passage.illustrative && words.illustrative, passage.licence];
   return (
     <article className="document">
       <h4 dir="auto">{plain(passage.title || passage.id)}</h4>
@@ -135,8 +135,8 @@ function InContext({ one, all }: { one: Evidence; all: Evidence[] }) {
 }
 
 // As citations name a work: "Smith JA, Lee K et al. · 2021 · Lancet".
-function byline({ authors, year, journal }: Locator): string {
-  const named = authors.slice(0, 2).join(", ") + (authors.length > 2 ? " et al." : "");
+function byline({ authors, year, journal }: Locator, { zh }: Tongue): string {
+  const named = authors.slice(0, 2).join(", ") + (authors.length > 2 ? (zh ? "等" : " et al.") : "");
   return [named, year, journal].filter(Boolean).join(" · ");
 }
 
@@ -149,6 +149,6 @@ function place(passage: Passage, speak: Tongue): string {
 
 export function about(passage: Passage, speak: Tongue): string {
   const { kind, notice } = passage.locator;
-  const parts = [notice, byline(passage.locator), place(passage, speak), kind, passage.licence, passage.illustrative && speak.words.illustrative];
+  const parts = [notice, byline(passage.locator, speak), place(passage, speak), speak.kind(kind), passage.licence, passage.illustrative && speak.words.illustrative];
   return plain(parts.filter(Boolean).join(" · "));
 }

@@ -12,7 +12,7 @@ const FORMATS: [string, string][] = [
   ["ris", "RIS"],
   ["bibtex", "BibTeX"],
   ["csv", "CSV"],
-  ["studies", "CSV (studies)"],
+  ["studies", "CSV"],
   ["fhir", "FHIR"],
 ];
 
@@ -26,7 +26,7 @@ export function Share({ path, about, speak }: { path: string; about: About; spea
       <select aria-label={words.format} value={to} onChange={(event) => choose(event.target.value)}>
         {FORMATS.filter(([name]) => about.exports.includes(name)).map(([name, label]) => (
           <option key={name} value={name}>
-            {label}
+            {name === "studies" ? `${label} (${words.studies})` : label}
           </option>
         ))}
       </select>

@@ -63,7 +63,7 @@ export function Sidebar({ at, speak }: Given) {
 function byDay(listed: api.Conversation[], speak: Tongue): [string, api.Conversation[]][] {
   const found = new Map<string, api.Conversation[]>();
   for (const one of listed) {
-    const name = day(one.created, speak);
+    const name = one.pinned ? speak.words.pinned : day(one.created, speak);
     found.set(name, [...(found.get(name) ?? []), one]);
   }
   return [...found];
@@ -105,6 +105,7 @@ function Line({ one, here, changed, speak }: Held) {
         </summary>
         <div>
           <button onClick={() => rename(one.title)}>{words.rename}</button>
+          <button onClick={() => void api.pin(one.id, !one.pinned).finally(changed)}>{one.pinned ? words.unpin : words.pin}</button>
           <Sure words={[words.remove, words.sureRemove]} name={name} done={drop} />
         </div>
       </details>

@@ -63,10 +63,11 @@ function Library({ source, places, changed, speak }: Given) {
   };
   return (
     <div className="sheet">
-      <label>
-        {`${words.sendFiles} (${places.endings.join(", ")}; ${places.mib} MiB)`}
+      <label className="button file">
+        {words.sendFiles}
         <input
           type="file"
+          className="unseen"
           multiple
           disabled={sending !== null}
           accept={places.endings.join(",")}
@@ -76,6 +77,7 @@ function Library({ source, places, changed, speak }: Given) {
           }}
         />
       </label>
+      <p className="small">{`${places.endings.join(", ")}; ${places.mib} MiB`}</p>
       {sending && (
         <p role="status">
           {`${plain(sending.name)}: ${sending.share < 1 ? words.sending : words.readingFile} `}

@@ -1,11 +1,14 @@
-import { useEffect } from "react";
-import type { Watched } from "../hooks";
+import { useCallback, useEffect } from "react";
+import * as api from "../api";
+import { useLoaded, type Watched } from "../hooks";
 import type { Event, Heard } from "../events";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
 import { Elapsed, Stages } from "./Begun";
+import { about } from "./Cards";
 
 const AGAIN = 2_000; // milliseconds after which a queued run is asked for its place
+const FIRST = 3; // passages
 const SHOWN = 5; // stages; of the many of a long method, the last
 
 // What goes on while there is no answer yet: the steps in plain words, and for how long.
@@ -29,7 +32,32 @@ export function Waiting({ watched, speak }: { watched: Watched; speak: Tongue })
         <Elapsed since={run?.created ?? ""} speak={speak} />
       </p>
       <button onClick={stop}>{words.cancel}</button>
+      {log.found.length > 0 && <FirstFound ids={log.found.slice(0, FIRST).join("\n")} speak={speak} />}
     </div>
+  );
+}
+
+// The passages to read while the answer is made.
+function FirstFound({ ids, speak }: { ids: string; speak: Tongue }) {
+  const look = useCallback(() => Promise.all(ids.split("\n").map((id) => api.passage(id, 0).catch(() => null))), [ids]);
+  const { found } = useLoaded(look);
+  if (!found?.some(Boolean)) return null;
+  return (
+    <section className="first" aria-label={speak.words.foundSoFar}>
+      <h2>{speak.words.foundSoFar}</h2>
+      {found.map(
+        (one) =>
+          one && (
+            <article key={one.passage.id}>
+              <strong dir="auto">{plain(one.passage.title || one.passage.id)}</strong>
+              <span className="small"> {about(one.passage, speak)}</span>
+              <p dir="auto" lang={one.passage.language}>
+                {plain(one.passage.text)}
+              </p>
+            </article>
+          ),
+      )}
+    </section>
   );
 }
 

@@ -38,9 +38,12 @@ ConversationId = Annotated[
 ]
 
 
-class TitleRequest(schemas.RequestModel):
-    title: Annotated[reports.Words, Field(max_length=200)]
+class ConversationRequest(schemas.RequestModel):
+    """What is left out stays as it is."""
+
+    title: Annotated[reports.Words | None, Field(max_length=200)] = None
     """Empty = the first question again."""
+    pinned: bool | None = None
 
 
 @router.get("/conversations")
@@ -54,22 +57,30 @@ async def list_conversations(
     """The caller's workspace's, those last asked in first; `find`: with these words in a question
     or in the title."""
 
-    def read_page() -> list[conversations.ConversationView]:
-        return list(islice(_walk_matching(site, caller, find.casefold().split(), before), limit))
+    words = find.casefold().split()
 
-    shown = await asyncio.to_thread(read_page)
+    def read_page(*, pinned: bool, most: int) -> list[conversations.ConversationView]:
+        every = _walk_matching(site, caller, words, before)
+        return list(islice((one for one in every if one.pinned is pinned), most))
+
+    pins = len(await asyncio.to_thread(ThreadStore(site.settings.home).read_pins, caller.workspace))
+    kept = await asyncio.to_thread(read_page, pinned=True, most=0 if before else pins)
+    shown = await asyncio.to_thread(read_page, pinned=False, most=limit)
     more = shown[-1].last_run if len(shown) == limit else None
-    return conversations.ConversationList(conversations=shown, next=more)
+    return conversations.ConversationList(conversations=kept + shown, next=more)
 
 
 @router.put("/conversations/{id}", status_code=204)
-async def rename_conversation(
-    id: ConversationId, asked: TitleRequest, site: At, caller: Who
+async def change_conversation(
+    id: ConversationId, asked: ConversationRequest, site: At, caller: Who
 ) -> None:
-    """Give it a title."""
+    """Give it a title, or pin it."""
     await asyncio.to_thread(_find_runs, site, caller, id)
     store = ThreadStore(site.settings.home)
-    await asyncio.to_thread(store.write_title, id, asked.title.strip(), caller.workspace)
+    if asked.title is not None:
+        await asyncio.to_thread(store.write_title, id, asked.title.strip(), caller.workspace)
+    if asked.pinned is not None:
+        await asyncio.to_thread(store.write_pin, id, asked.pinned, caller.workspace)
 
 
 @router.delete("/conversations/{id}", status_code=204)
@@ -77,6 +88,7 @@ async def delete_conversation(id: ConversationId, site: At, caller: Who) -> None
     """Delete it with its runs; one that is not finished is stopped. The audit log stays."""
     runs = await asyncio.to_thread(_find_runs, site, caller, id)
     store = ThreadStore(site.settings.home)
+    await asyncio.to_thread(store.write_pin, id, False, caller.workspace)
     if [id] != runs:
         await asyncio.to_thread(store.delete_thread, id, caller.workspace)
     for run in runs:
@@ -145,14 +157,14 @@ def _walk_matching(
 ) -> Iterator[conversations.ConversationView]:
     """Blocks."""
     store = ThreadStore(site.settings.home)
-    titles = store.read_titles(caller.workspace)
+    titles, pins = store.read_titles(caller.workspace), store.read_pins(caller.workspace)
     threads = {one.turns[-1].run: one for one in store.read_threads(caller.workspace)}
     inside = {turn.run for one in threads.values() for turn in one.turns}
     for entry in walk_entries(site.desk, caller, before):
         thread = threads.get(entry.id)
         if thread is None and entry.id in inside:
             continue
-        view = _view(site, caller, entry, thread, titles)
+        view = _view(site, caller, entry, thread, titles, pins)
         asked = [turn.question for turn in thread.turns] if thread else [entry.question]
         text = " ".join((view.title, *asked)).casefold()
         if all(word in text for word in words) and _is_open(site, caller, thread):
@@ -170,6 +182,7 @@ def _view(
     entry: LedgerEntry,
     thread: Thread | None,
     titles: dict[str, str],
+    pins: set[str],
 ) -> conversations.ConversationView:
     live = site.desk.find_run(entry.id, caller.workspace)
     id = thread.id if thread else entry.id
@@ -182,4 +195,5 @@ def _view(
         strategy=entry.strategy,
         turns=len(thread.turns) if thread else 1,
         last_run=entry.id,
+        pinned=id in pins,
     )

@@ -50,11 +50,12 @@ class ConversationView(ResponseModel):
     strategy: str
     turns: int
     last_run: str
+    pinned: bool
 
 
 class ConversationList(ResponseModel):
     conversations: list[ConversationView]
-    """Those last asked in first."""
+    """The first page has the pinned ones first, whatever their age; then those last asked in."""
     next: str | None
     """Give it as `before` to read on."""
 

@@ -35,6 +35,8 @@ CREATE TABLE IF NOT EXISTS turn(
   PRIMARY KEY(workspace, thread, n)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS title(
   workspace TEXT, id TEXT, title TEXT NOT NULL, PRIMARY KEY(workspace, id)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pin(
+  workspace TEXT, id TEXT, PRIMARY KEY(workspace, id)) WITHOUT ROWID;
 """
 
 
@@ -131,6 +133,19 @@ class ThreadStore:
             db.execute("DELETE FROM title WHERE workspace = ? AND id = ?", (workspace, id))
             if title:
                 db.execute("INSERT INTO title VALUES (?, ?, ?)", (workspace, id, title))
+
+    def read_pins(self, workspace: str = WORKSPACE) -> set[str]:
+        """Names of the threads, and of the runs that stand alone, that stay on top."""
+        with self._file.open_to_read() as db:
+            select = "SELECT id FROM pin WHERE workspace = ?"
+            return {id for (id,) in db.execute(select, (workspace,))}
+
+    def write_pin(self, id: str, pinned: bool, workspace: str = WORKSPACE) -> None:
+        """Pins a thread or a run, or takes its pin away."""
+        with self._file.open_to_write() as db:
+            db.execute("DELETE FROM pin WHERE workspace = ? AND id = ?", (workspace, id))
+            if pinned:
+                db.execute("INSERT INTO pin VALUES (?, ?)", (workspace, id))
 
     def last_runs(self, workspace: str = WORKSPACE) -> dict[str, str]:
         """Thread → the run of its last turn."""
