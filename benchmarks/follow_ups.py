@@ -1,10 +1,11 @@
 """Questions to ask next, as they are shown: are they answered, and from their own section?
 
-    python benchmarks/follow_ups.py [--shown 200] [--home HOME]
+    python benchmarks/follow_ups.py [--shown 200] [--home HOME] [--questions FILE]
 
 The questions are the example questions of the sample texts, then what is shown under their answers,
 and so on, in the order of a reader who clicks all of them; half in English, half in Chinese. Needs
-the weights; with `--home`, one with the sample built.
+the weights; with `--home`, one with the sample built. `--questions`: JSON lines with "question" and
+"language", for a home of other texts.
 """
 
 from __future__ import annotations
@@ -33,14 +34,18 @@ MOST_READ = 30
 """Passages of a run that the server looks at."""
 
 
-def read_examples(language: str) -> list[str]:
-    text = files("osler.sample").joinpath(f"questions_{language}.jsonl").read_text("utf-8")
-    return [one["question"] for one in map(json.loads, text.splitlines()) if "question" in one]
+def read_questions(language: str, path: Path | None) -> list[str]:
+    packaged = files("osler.sample").joinpath(f"questions_{language}.jsonl")
+    text = (path or packaged).read_text("utf-8")
+    every = [one for one in map(json.loads, text.splitlines()) if "question" in one]
+    return [one["question"] for one in every if one.get("language", language) == language]
 
 
-async def show(settings: Settings, parts: Parts, language: str, most: int) -> None:
+async def show(
+    settings: Settings, parts: Parts, language: str, most: int, path: Path | None
+) -> None:
     """Prints each question that is shown with what came of it, and the share that is answered."""
-    waiting, seen = deque(read_examples(language)), set[str]()
+    waiting, seen = deque(read_questions(language, path)), set[str]()
     shown: dict[str, bool] = {}
     while waiting and len(shown) < most:
         question = waiting.popleft()
@@ -54,7 +59,8 @@ async def show(settings: Settings, parts: Parts, language: str, most: int) -> No
             print(f"{language} {'answered' if shown[text] else 'NOT'}: {text}", flush=True)
             waiting.append(text)
     answered = sum(shown.values())
-    print(f"{language}: {answered} of {len(shown)}: {proportion(answered, len(shown))}")
+    if shown:
+        print(f"{language}: {answered} of {len(shown)}: {proportion(answered, len(shown))}")
 
 
 def follow_ups(settings: Settings, finished: FinishedRun, question: str) -> list[str]:
@@ -76,12 +82,12 @@ def is_answered(finished: FinishedRun) -> bool:
     return solution is not None and solution.answer.grounding is not Grounding.ABSTAINED
 
 
-async def measure(settings: Settings, most: int) -> None:
+async def measure(settings: Settings, most: int, path: Path | None) -> None:
     cache = ResourceCache(settings)
     try:
         parts = await cache.parts_for(settings)
         for language in ("en", "zh"):
-            await show(settings, parts, language, most // 2)
+            await show(settings, parts, language, most // 2, path)
     finally:
         cache.close()
 
@@ -90,6 +96,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--shown", type=int, default=200)
     parser.add_argument("--home", type=Path)
+    parser.add_argument("--questions", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
         settings = Settings.model_validate(
@@ -97,7 +104,7 @@ def main() -> None:
         )
         if given.home is None:
             build_sample(settings)
-        asyncio.run(measure(settings, given.shown))
+        asyncio.run(measure(settings, given.shown, given.questions))
 
 
 if __name__ == "__main__":

@@ -60,13 +60,18 @@ def osler(home: Path, *words: str) -> None:
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603
 
 
-def prepared(home: Path) -> None:
-    """The sample knowledge base, and an evaluation of some sample questions."""
+def build_texts(home: Path) -> None:
+    """The sample knowledge base and its graph, where they are not there."""
     if not (home / "kb").exists():
         osler(home, "kb", "build", "--sample")
     if not (home / "kb" / "graph.sqlite").exists():
         with as_file(files("osler.sample").joinpath("graph")) as folder:
             osler(home, "kb", "graph", "add", *map(str, sorted(folder.glob("*.obo"))))
+
+
+def prepared(home: Path) -> None:
+    """The sample texts, and an evaluation of some sample questions."""
+    build_texts(home)
     if (home / "eval" / "sample").exists():
         return
     rows = []

@@ -1,5 +1,5 @@
-"""Writes what the page takes from the repository: names of built-in sources, and the published
-scoreboard (`make page` runs it)."""
+"""Writes what the page takes from the repository: names of built-in sources, the notice, and the
+published scoreboard (`make page` runs it)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from osler.reports import NOTICE
 from osler.sources.catalogue import BUILT_IN
 
 REPOSITORY = Path(__file__).parents[1]
@@ -28,9 +29,10 @@ def render_sources() -> str:
         f" zh: {json.dumps(one.label['zh'], ensure_ascii=False)} }},"
         for one in BUILT_IN
     ]
-    head = "// Written by scripts/page_sources.py from osler.sources.catalogue."
+    head = "// Written by scripts/page_sources.py from osler.sources.catalogue and osler.reports."
+    notice = f"export const NOTICE = {json.dumps(NOTICE)};"
     kind = "Record<string, { en: string; zh: string }>"
-    return "\n".join([head, f"export const SOURCES: {kind} = {{", *rows, "};", ""])
+    return "\n".join([head, f"export const SOURCES: {kind} = {{", *rows, "};", notice, ""])
 
 
 def read_blocks(page: str) -> Iterator[dict[str, Any]]:

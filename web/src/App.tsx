@@ -18,7 +18,7 @@ import { Wrong } from "./parts/Wrong";
 import { usePlace, type Place } from "./place";
 import { tongue, type Tongue, type Words } from "./words";
 
-const NOBODY: api.About = { strategies: [], strategy: "", exports: [], notice: "", version: "", snapshot: "", models: {} };
+const NOBODY: api.About = { strategies: [], strategy: "", exports: [], version: "", snapshot: "", models: {} };
 
 export function App() {
   const at = usePlace();
@@ -83,7 +83,7 @@ export function App() {
           </button>
         </span>
       </header>
-      <aside className="notice small">{words.notice || about.notice}</aside>
+      <aside className="notice small">{words.notice}</aside>
       <OpenRecord patient={patient} speak={speak} />
       <div className={aside ? "shell open" : "shell"}>
         {!locked && <Sidebar at={at} speak={speak} />}

@@ -314,7 +314,6 @@ export interface About {
   strategies: string[];
   strategy: string;
   exports: string[]; // formats of files that the server can write
-  notice: string;
   version: string;
   snapshot: string;
   models: Record<string, { kind: string; name: string; words_answers: boolean }>;

@@ -1,4 +1,4 @@
-// Written by scripts/page_sources.py from osler.sources.catalogue.
+// Written by scripts/page_sources.py from osler.sources.catalogue and osler.reports.
 export const SOURCES: Record<string, { en: string; zh: string }> = {
   book: { en: "book", zh: "教科书" },
   guideline: { en: "guideline", zh: "指南" },
@@ -9,3 +9,4 @@ export const SOURCES: Record<string, { en: string; zh: string }> = {
   web: { en: "web", zh: "网页" },
   trial: { en: "trials", zh: "临床试验" },
 };
+export const NOTICE = "For healthcare professionals and research. Supports, does not replace, clinical judgement. Not for emergencies. Do not enter patient-identifying information.";

@@ -1,6 +1,6 @@
 // All words of the page, in both languages.
 
-import { SOURCES } from "./sources";
+import { NOTICE, SOURCES } from "./sources";
 import { inChinese } from "./terms";
 
 const en = {
@@ -176,7 +176,7 @@ const en = {
   failed: "No answer could be made",
   stopped: "You stopped this question.",
   interrupted: "The server stopped before the answer was there.",
-  notice: "", // the server's own
+  notice: NOTICE, // at once: what comes later would move all that is read
   key: "API key required",
   open: "Open",
   language: "中文",

@@ -31,7 +31,8 @@ HASH = re.compile(r"[0-9a-f]{16,}")
 # What is seen, and what a screen reader says. Texts, names of methods and records of a run are
 # left out: they are as they were written.
 SEEN = """() => {
-  const own = "[dir=auto], mark, pre, code, .timeline, .ids, dd, .said, .example, .actions option, .choices option";
+  const own = "[dir=auto], mark, pre, code, .timeline, .ids, dd, .said, .example,"
+    + " .actions option, .choices option";
   const said = [];
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_ELEMENT);
   while (walk.nextNode()) {

@@ -46,6 +46,9 @@ def test_content_security_policy_forbids_foreign_resources_and_framing(http: htt
     script = http.get("/assets/index-1.js")
     assert (script.status_code, script.content) == (200, b"1;")
     assert "immutable" in script.headers["cache-control"]
+    assert script.headers["content-encoding"] == "gzip"
+    plain = http.get("/assets/index-1.js", headers={"Accept-Encoding": "identity"})
+    assert (plain.content, plain.headers.get("content-encoding")) == (b"1;", None)
     figures = http.get("/assets/scoreboard.json")
     assert figures.headers["content-type"] == "application/json"
     assert figures.headers["cache-control"] == "no-store"

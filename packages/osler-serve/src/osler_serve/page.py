@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 from functools import cache
 from pathlib import Path
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from osler_serve.problems import RefusedRequest
@@ -46,27 +47,35 @@ _files = cache(read_files)
 
 
 @router.get("/")
-async def index() -> Response:
-    return _serve_file("index.html")
+async def index(request: Request) -> Response:
+    return _serve_file(request, "index.html")
 
 
 @router.get("/icon.svg")
-async def icon() -> Response:
-    return _serve_file("icon.svg")
+async def icon(request: Request) -> Response:
+    return _serve_file(request, "icon.svg")
 
 
 @router.get("/assets/{name}")
-async def asset(name: str) -> Response:
-    return _serve_file(f"assets/{name}")
+async def asset(request: Request, name: str) -> Response:
+    return _serve_file(request, f"assets/{name}")
 
 
-def _serve_file(name: str) -> Response:
+@cache
+def _compress(content: bytes) -> bytes:
+    return gzip.compress(content, mtime=0)
+
+
+def _serve_file(request: Request, name: str) -> Response:
     """Raises `RefusedRequest` (404)."""
     content = _files().get(name)
     if content is None:
         fix = "" if _files() else "build the page: make page"
         raise RefusedRequest(404, "no_page", "there is no such page", fix=fix)
-    headers = {"Content-Security-Policy": POLICY}
+    headers = {"Content-Security-Policy": POLICY, "Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+        content = _compress(content)
     if name.startswith("assets/index-"):  # these names hold the hash of what is in them
         headers["Cache-Control"] = _FOR_EVER
     return Response(content, headers=headers, media_type=_TYPES[name.rpartition(".")[2]])
