@@ -114,7 +114,8 @@ def write_run(folder: Path, record: RunRecord, events: Sequence[Event], tape: Ta
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
         said = f"the run cannot be kept in {folder.parent}: {error.strerror or error}"
-        raise StorageFailed(said, fix="check free disk space and write permissions") from error
+        fix = "check free disk space and write permissions, or set runs.keep = false"
+        raise StorageFailed(said, fix=fix) from error
     return folder
 
 
