@@ -39,7 +39,7 @@ from served import fill_knowledge_base, loaded_shelf, no_page, serving_settings
 
 from osler.settings import Settings
 from osler_serve.app import build_state, create_app
-from osler_serve.ledger import Ledger
+from osler_serve.ledger import Ledger, LedgerEntry
 from osler_serve.transport import build_server, open_sockets
 from osler_serve.workers import run_workers
 
@@ -173,6 +173,18 @@ async def main(asked: argparse.Namespace) -> None:
             parent.wait()
 
 
+async def finished_entries(ledger: Ledger, found: list[Seen]) -> list[LedgerEntry | None]:
+    """The runs' entries, of which a killed worker's are ended by another within a minute."""
+    until = time.monotonic() + 60
+    while True:
+        entries = [ledger.find_run(one.run) for one in found]
+        open_ = [one for one in entries if one is None or one.status != "finished"]
+        if not open_ or time.monotonic() > until:
+            print(*open_[:5], sep="\n", end="\n" * bool(open_))
+            return entries
+        await asyncio.sleep(0.5)
+
+
 async def look(
     client: httpx2.AsyncClient, home: Path, parent: int, asked: argparse.Namespace
 ) -> None:
@@ -184,7 +196,7 @@ async def look(
     firsts, ledger = sorted(one.first for one in found), Ledger(home / "serve")
     taken, ends = sorted(one.taken for one in found), sorted(one.whole for one in found)
     own = resource.getrusage(resource.RUSAGE_SELF)
-    entries = [ledger.find_run(one.run) for one in found]
+    entries = await finished_entries(ledger, found)
     unfinished = sum(entry is None or entry.status != "finished" for entry in entries)
     print(
         f"{asked.workers} workers, {len(found)} streams at once, {kills} kills: first event p50"

@@ -170,3 +170,25 @@ def test_nothing_is_fetched_before_its_licence_is_accepted(
 ) -> None:
     with pytest.raises(LicenceNotAccepted):
         next(fetch_on_schedule(kb, job, None, range(1), accepted=False))
+
+
+def test_a_disk_that_takes_no_more_loses_nothing_and_is_tried_again(
+    published: Path, job: DownloadJob, kb: KnowledgeBase
+) -> None:
+    resource = pytest.importorskip("resource", reason="limits of files are POSIX")
+    _publish(published, 1, _article(11, "Urate crystals form."))
+    looks = fetch_on_schedule(kb, job, None, iter(int, 1), accepted=True)
+    next(looks)
+    _publish(published, 2, _article(12, "Toes swell."), _article(11, "Sodium urate forms.", 2))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, hard))  # any file: EFBIG from the system
+    try:
+        look = next(looks)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert look.problem
+    assert not look.seen.is_change
+    assert _found(kb, "crystals") == ["research:11#0"]
+    assert next(looks).problem == ""
+    assert (_found(kb, "toes"), _found(kb, "crystals")) == (["research:12#0"], [])
+    assert kb.verify() == []

@@ -181,7 +181,7 @@ def _describe_task(view: RunView) -> dict[str, Any]:
         "status": status,
         "statusMessage": said,
         "createdAt": created.isoformat(),
-        "lastUpdatedAt": now.isoformat(),
+        "lastUpdatedAt": max(created, now).isoformat(),  # the clock may have been set back
         "ttlMs": None,
         "pollIntervalMs": _POLL_MS,
     }

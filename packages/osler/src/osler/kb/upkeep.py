@@ -16,7 +16,11 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError, KnowledgeBaseUnbuilt
+from osler.errors import (
+    KnowledgeBaseBusy,
+    KnowledgeBaseError,
+    KnowledgeBaseUnbuilt,
+)
 from osler.kb.base import KnowledgeBase
 from osler.kb.ingest.file_table import list_roots
 from osler.kb.ingest.files import IngestResult
@@ -101,8 +105,8 @@ def fetch_on_schedule(
     """Fetches what is new, takes it in and builds, once for each tick. Blocks.
 
     A download that breaks off keeps the files that came, which are taken in. While another process
-    writes, what came waits for the next tick. Raises `LicenceNotAccepted` and `BadConfig` as
-    `DownloadJob.run`, and what `KnowledgeBase.add` and `build` raise.
+    writes, or where it cannot be written, what came waits for the next tick. Raises
+    `LicenceNotAccepted` and `BadConfig` as `DownloadJob.run`, and `ModelError` as `build`.
     """
     taken: set[Path] = set()
     for _ in ticks:
@@ -119,6 +123,8 @@ def fetch_on_schedule(
                 taken |= there
             except KnowledgeBaseBusy:
                 problem = problem or "the knowledge base is being written"
+            except KnowledgeBaseError as error:  # a full disk, which may have room at the next
+                problem = problem or str(error)
         yield Fetched(len(there), problem, seen)
 
 

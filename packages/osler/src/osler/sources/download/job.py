@@ -18,7 +18,7 @@ from urllib.parse import quote
 import httpx2
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from osler.errors import BadConfig, OslerError
+from osler.errors import BadConfig, OslerError, translate_os_errors
 from osler.sources.download.transfer import (
     Fetcher,
     FetchFailed,
@@ -147,6 +147,12 @@ class DownloadJob:
                 fix="read it, and run the command again with --accept-licence",
             )
         key = self._read_key()
+        fix = "free some disk space; the next run goes on where this one stopped"
+        with translate_os_errors(f"{self.folder} cannot be written to", FetchFailed, fix):
+            return self._run_open(key, progress)
+
+    def _run_open(self, key: str, progress: Progress | None) -> DownloadResult:
+        recipe = self.recipe
         self.folder.mkdir(parents=True, exist_ok=True)
         own_host = httpx2.URL(self.base).host
         # Called for each redirect too, also where a proxy of the environment makes the connection.

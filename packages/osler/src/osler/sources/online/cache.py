@@ -57,12 +57,13 @@ class ReplyCache:
     """Passages that are kept, so that a citation opens; the longest unused go first."""
 
     def get_reply(self, key: str, *, now: float, days: float | None) -> CachedReply | None:
-        """The reply, unless it is older than `days` (`None` = however old)."""
+        """The reply, unless it is older than `days` (`None` = however old), or so far ahead: the
+        clock was set back since, and nobody knows how old it is."""
         with self._connect_file() as db:
             row = db.execute(
                 "SELECT url, type, body, at FROM reply WHERE key = ?", (key,)
             ).fetchone()
-            if row is None or (days is not None and now - row[3] > days * 86_400):
+            if row is None or (days is not None and abs(now - row[3]) > days * 86_400):
                 return None
             db.execute("UPDATE reply SET used = ? WHERE key = ?", (now, key))
         return CachedReply(*row)
