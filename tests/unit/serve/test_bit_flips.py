@@ -22,10 +22,12 @@ from osler.cli.traces import read_report
 from osler.errors import BadRun, KnowledgeBaseError, StorageFailed
 from osler.kb.base import KnowledgeBase
 from osler.kb.store.access import FILE
+from osler.llm.recording.tape import Tape
 from osler.questions import parse_question
 from osler.runs.answering import FinishedRun, ask
-from osler.runs.files import EVENTS, RECORD, TAPE
+from osler.runs.files import EVENTS, RECORD, TAPE, read_record, write_run
 from osler.settings import Settings
+from osler.trace import from_line
 from osler_serve.ledger import Ledger, LedgerEntry, StoredKey
 from osler_serve.ops.backup import check_backup, make_backup
 
@@ -113,6 +115,17 @@ def test_a_run_with_a_turned_bit_is_not_shown(settings: Settings, name: str) -> 
     assert read_report(folder / EVENTS).solution is not None
     (folder / RECORD).unlink()
     assert read_report(folder / EVENTS), "a log alone is shown as ever"
+
+
+def test_what_a_killed_server_left_of_a_run_is_written_over(settings: Settings) -> None:
+    folder = ask_once(settings).folder
+    assert folder is not None
+    record, whole = read_record(folder), (folder / EVENTS).read_bytes()
+    events = [from_line(line) for line in whole.decode().splitlines()]
+    folder.rename(folder.with_name(f".{folder.name}"))  # all but its name
+    assert write_run(folder, record, events, Tape()) == folder
+    assert (folder / EVENTS).read_bytes() == whole
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
 def test_audit_log_with_a_turned_bit_does_not_verify(tmp_path: Path) -> None:

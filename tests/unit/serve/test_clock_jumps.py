@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -14,9 +15,10 @@ import httpx2
 from served import FixedModel, read_stream, serve_osler, serving_settings, start_run
 from waiting import AwaitableEvent
 
+from osler.answer.follow_up import Standalone
 from osler.audit import entries, log
 from osler.runs import threads
-from osler.runs.threads import Standalone, ThreadStore
+from osler.runs.threads import ThreadStore
 from osler.sources.online.cache import CachedReply, ReplyCache
 from osler_serve import admission, mcp_tasks, run_manager
 from osler_serve.ledger import Ledger
@@ -38,12 +40,15 @@ class Clock:
 
         class Moved(datetime):
             @classmethod
-            def now(cls, tz: object = None) -> datetime:
-                return datetime.fromtimestamp(real(), UTC) + clock.ahead
+            def now(cls, tz: tzinfo | None = None) -> Self:
+                return cls.fromtimestamp(real() + clock.ahead.total_seconds(), UTC)
 
         for module in USERS:
             monkeypatch.setattr(module, "datetime", Moved)
         monkeypatch.setattr(time, "time", lambda: real() + self.ahead.total_seconds())
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
 
 
 @pytest.fixture
@@ -113,7 +118,7 @@ def test_turns_of_a_thread_stay_in_order(tmp_path: Path, clock: Clock, jump: tim
     thread = store.create_thread("ward")
     for number, ahead in enumerate((timedelta(), jump, timedelta())):
         clock.ahead = ahead
-        alone = Standalone(f"question {number}?", "asked")
+        alone = Standalone(f"question {number}?", "user")
         store.add_turn(store.read_thread(thread.id), f"run-{number}", alone.text, alone)
     assert [turn.run for turn in store.read_thread("ward").turns] == ["run-0", "run-1", "run-2"]
     assert store.last_runs() == {"ward": "run-2"}
@@ -138,9 +143,9 @@ def test_a_clock_set_back_keeps_what_runs_days_keeps(tmp_path: Path, clock: Cloc
 
 def test_a_key_spends_no_day_twice(tmp_path: Path, clock: Clock) -> None:
     ledger = Ledger(tmp_path)
-    ledger.add_spent("key", admission._day(admission.datetime.now(UTC)), 100)
+    ledger.add_spent("key", admission._day(clock.now()), 100)
     clock.ahead = DAY
-    assert ledger.spent_tokens("key", admission._day(admission.datetime.now(UTC))) == 0
+    assert ledger.spent_tokens("key", admission._day(clock.now())) == 0
     clock.ahead = timedelta()
-    assert ledger.spent_tokens("key", admission._day(admission.datetime.now(UTC))) == 100
+    assert ledger.spent_tokens("key", admission._day(clock.now())) == 100
     ledger.close()

@@ -104,6 +104,8 @@ def write_run(folder: Path, record: RunRecord, events: Sequence[Event], tape: Ta
     draft = folder.with_name(f".{folder.name}")
     try:
         make_folders(folder.parent)
+        if draft.exists():  # a server that was killed left it, and this one goes on with its run
+            shutil.rmtree(draft)
         draft.mkdir(mode=0o700)
         _write_lines(draft / EVENTS, map(to_line, events))
         _write_lines(draft / TAPE, tape.to_lines())
