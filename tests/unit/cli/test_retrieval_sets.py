@@ -77,6 +77,21 @@ def test_search_over_a_set_has_the_figures_of_trec_eval(
     assert (found.queries, found.ndcg_10.value, found.recall_100.value) == (2, 1.0, 1.0)
 
 
+def test_a_document_of_a_title_alone_is_found(tmp_path: Path) -> None:
+    folder = write_beir(tmp_path)
+    with (folder / "corpus.jsonl").open("a") as file:
+        file.write('{"_id": "MED-5", "title": "Zinc in the common cold", "text": ""}\n')
+    with (folder / "queries.jsonl").open("a") as file:
+        file.write('{"_id": "PLAIN-5", "text": "zinc for a cold"}\n')
+    with (folder / "qrels" / "test.tsv").open("a") as file:
+        file.write("PLAIN-5\tMED-5\t1\n")
+    given = read_retrieval_set(folder)
+    with open_retrieval_base(tmp_path / "kb", given, None) as kb:
+        (found,) = measure_search(given, kb, None)
+
+    assert (found.queries, found.ndcg_10.value) == (3, 1.0)
+
+
 def test_a_document_that_is_not_found_costs_gain_and_recall(tmp_path: Path) -> None:
     folder = write_beir(tmp_path)
     with (folder / "qrels" / "test.tsv").open("a") as file:

@@ -39,6 +39,8 @@ def _list_words(text: str) -> tuple[str, ...]:
 
 
 _ID = _list_words("id _id docid doc_id pmid pmcid pageid uuid chunk_id wikipedia_id 编号 序号")
+_OF_SETS = frozenset(_list_words("_id doc_id"))
+"""Ids of BEIR and ir_datasets, which judge papers by their title where there is no abstract."""
 _TITLE = _list_words("title wikipedia_title headline 标题 题目")
 _TEXT = _list_words(
     "text content contents body abstract passage article extract clean_text document 内容 正文"
@@ -156,11 +158,14 @@ def record_of(row: Mapping[str, Any], where: str, identifier: str) -> Record:
         if question
         else _first_field(fields, _TEXT) or _first_field(fields, _ANSWER)
     )
+    title = one_line(_first_field(fields, _TITLE))
+    if not text and not question and fields.keys() & _OF_SETS:
+        text = title
     if not text:
         return Drop(where, "empty answer" if question else "no text")
     if question:
         question = one_line(f"{question} {_first_field(fields, _INPUT)}".removeprefix("<user>:"))
-    title = one_line(_first_field(fields, _TITLE)) or _shorten_question(question)
+    title = title or _shorten_question(question)
     group = one_line(_first_field(fields, _GROUP))
     heading = _shorten_question(question)
     path = tuple(part for part in (group, heading if heading != title else "") if part)
