@@ -18,14 +18,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import sha256
+from importlib.metadata import version
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
+from socket import gethostname
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import numpy as np
 
-from osler.errors import KnowledgeBaseError, require_extra
+from osler.errors import (
+    KnowledgeBaseError,
+    StorageFailed,
+    require_extra,
+    translate_os_errors,
+)
 from osler.kb.index import leases
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import Progress, indexed_text, read_meta
@@ -56,9 +63,20 @@ class WorkerPool(Protocol):
         `KnowledgeBaseError` for a task of which worker after worker dies."""
 
 
+def _pack_stage(make: Make) -> bytes:
+    return pickle.dumps((version("osler"), pickle.dumps(make)))
+
+
 @lru_cache(maxsize=2)
-def _make_stage(make: bytes) -> Callable[[Any], Any]:
-    stage: Callable[[Any], Any] = pickle.loads(make)()  # noqa: S301 - from our own process
+def _make_stage(packed: bytes) -> Callable[[Any], Any]:
+    """Raises `KnowledgeBaseError` on a machine with another version, whose results may differ."""
+    asking, make = pickle.loads(packed)  # noqa: S301 - from our own process
+    if asking != (own := version("osler")):
+        raise KnowledgeBaseError(
+            f"{gethostname()} has Osler {own}, and who asks has {asking}",
+            fix="install the same version on every node; what is done is kept",
+        )
+    stage: Callable[[Any], Any] = pickle.loads(make)()  # noqa: S301
     return stage
 
 
@@ -73,7 +91,7 @@ class ProcessWorkerPool:
     workers: int
 
     def map(self, make: Make, tasks: Iterable[Any]) -> Iterator[Any]:
-        pickled, waiting, tries = pickle.dumps(make), iter(tasks), dict[bytes, int]()
+        pickled, waiting, tries = _pack_stage(make), iter(tasks), dict[bytes, int]()
         begun: list[Any] = []
         while True:
             # spawn: a child forked from a process with threads may inherit locks held for ever.
@@ -130,7 +148,7 @@ class RayWorkerPool:
 
         with self._connect_cluster(ray):
             call = ray.remote(num_cpus=1, max_retries=_TRIES - 1)(_call_stage)
-            pickled, waiting = ray.put(pickle.dumps(make)), iter(tasks)
+            pickled, waiting = ray.put(_pack_stage(make)), iter(tasks)
             running = [call.remote(pickled, task) for task in islice(waiting, 2 * self.workers)]
             while running:
                 (done,), running = ray.wait(running)
@@ -177,9 +195,11 @@ def open_spool(kb: Path) -> Iterator[Path]:
 def _write_spooled(target: Path) -> Iterator[BinaryIO]:
     """Writes a result whole or not at all: a shard that another worker did too stays whole."""
     draft = target.with_suffix(f".{os.getpid()}.new")
-    with draft.open("wb") as file:
-        yield file
-    os.replace(draft, target)
+    fix = "make room there and build again; what is done is kept"
+    with translate_os_errors(f"{gethostname()} cannot write a result", StorageFailed, fix):
+        with draft.open("wb") as file:
+            yield file
+        os.replace(draft, target)
 
 
 # Encoding
