@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 from collections.abc import Mapping
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from loopback import PostReply, PostRequest, serve_posts
+from loopback_servers import chat_reply
 from stores import write_log_folder
 
 from osler.settings import STRATEGIES, Settings, load
@@ -159,6 +162,35 @@ def test_a_strategy_that_cannot_run_is_refused_before_any_other_is_tried(
     assert done.exit_code == 3
     assert needs in done.stderr
     assert not Path("log").exists()
+
+
+RAY = [
+    pytest.mark.ray,
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="no extra ray"),
+    pytest.mark.filterwarnings("ignore"),  # Ray's own
+]
+
+
+@pytest.mark.parametrize("on", ["processes", pytest.param("ray", marks=RAY)])
+def test_workers_share_the_samples_of_an_evaluation(
+    osler: Any, folder: Path, questions: Path, monkeypatch: pytest.MonkeyPatch, on: str
+) -> None:
+    def answer(_asked: PostRequest) -> PostReply:
+        return PostReply(chat_reply("The answer is A."))
+
+    with serve_posts(answer) as model:
+        chosen = {"KIND": "openai", "URL": model.url, "NAME": "m", "WRITES": "yes"}
+        for name, value in chosen.items():
+            monkeypatch.setenv(f"OSLER__MODEL__{name}", value)
+        tried = ("--tasks", f"medqa-us={questions}", "--strategies", "direct", "--log-dir", "log")
+        shared = ("--on", on, "--workers", "2")
+        done = osler("eval", "run", *tried, *shared, "--json")
+    assert done.exit_code == 0, done.stderr
+    (cell,) = json.loads(done.stdout)["cells"]
+    assert (cell["done"], cell["failed"], cell["score"]) == (3, 0, round(2 / 3, 4))
+    assert len(list((folder / "log").glob("records-*.jsonl"))) == 2
+    refused = osler("eval", "run", *tried, *shared, "--tapes")
+    assert (refused.exit_code, "share neither tapes" in refused.stderr) == (3, True)
 
 
 def test_an_experiment_of_another_command_says_which(osler: Any, folder: Path) -> None:

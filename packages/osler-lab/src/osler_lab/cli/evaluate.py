@@ -6,7 +6,7 @@ import asyncio
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -104,6 +104,13 @@ class WorkOptions:
             " reader reads the same."
         ),
     ] = None
+    on: Annotated[
+        Literal["processes", "ray"] | None,
+        typer.Option("--on", help="Try samples on worker processes, or on a Ray cluster."),
+    ] = None
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Workers, with --on; by default one per core.")
+    ] = None
     estimate: EstimateAlone = False
 
 
@@ -114,12 +121,40 @@ def run(here: CliSession, log_dir: LogDir, *, tried: TriedOptions, work: WorkOpt
     """
     from osler.cli.session import PARTIAL
     from osler_lab.cli.evaluate_pages import summarise_log
-    from osler_lab.studies import evaluation
 
     trial, left_out = _make_trial(here, tried)
     if work.estimate:
         show_trial_cost(here, trial, log_dir)
         return
+    if work.on is not None:
+        _run_on_workers(trial, log_dir, work)
+    else:
+        _run_here(here, trial, log_dir, work)
+    cells = summarise_log(log_dir)
+    here.show({"log": str(log_dir), "cells": cells, "left_out": left_out})
+    here.print_line(f"next: osler eval report --log-dir {log_dir}")
+    if any(cell["failed"] for cell in cells):
+        raise typer.Exit(PARTIAL)
+
+
+def _run_on_workers(trial: Trial, log_dir: Path, work: WorkOptions) -> None:
+    """Raises `BadConfig` for what one process alone keeps."""
+    from osler.build.knowledge import bulk_runner
+    from osler.errors import BadConfig
+    from osler_lab.studies.evaluation import SharedTrial
+
+    if work.tapes or work.replies is not None:
+        said = "workers share neither tapes nor a file of replies"
+        raise BadConfig(said, fix="leave out --tapes and --replies, or --on")
+    assert work.on is not None  # noqa: S101  the caller looked
+    shared = SharedTrial(trial, log_dir.resolve(), work.jobs, work.retry, work.plans)
+    pool = bulk_runner(work.on, work.workers)
+    shared.run_on(pool, pool.workers)
+
+
+def _run_here(here: CliSession, trial: Trial, log_dir: Path, work: WorkOptions) -> None:
+    from osler_lab.studies import evaluation
+
     with show_progress(here) as report, open_replies(work.replies) as known:
         if report is not None:  # the first sample may take minutes
             report("opening models and data", 0, None)
@@ -135,11 +170,6 @@ def run(here: CliSession, log_dir: LogDir, *, tried: TriedOptions, work: WorkOpt
                 plans=work.plans,
             )
         )
-    cells = summarise_log(log_dir)
-    here.show({"log": str(log_dir), "cells": cells, "left_out": left_out})
-    here.print_line(f"next: osler eval report --log-dir {log_dir}")
-    if any(cell["failed"] for cell in cells):
-        raise typer.Exit(PARTIAL)
 
 
 def show_trial_cost(here: CliSession, trial: Trial, log_dir: Path) -> None:

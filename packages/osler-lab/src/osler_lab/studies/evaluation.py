@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from osler.build.live import live_parts, record_parts, remember_replies
 from osler.build.models import load_roles
 from osler.build.strategies import build_solver
 from osler.errors import BadConfig
+from osler.kb.ingest.bulk import WorkerPool
 from osler.llm.recording import ResponseCache
 from osler.llm.recording.tape import Tape
 from osler.retrieve.experts.cards import packaged_folder
@@ -210,6 +212,31 @@ async def run_trial(
 
     await EvaluationRunner(folder, prepare, jobs, again, progress).run(made.cells)
     return planning.read_plan(folder)
+
+
+@dataclass(frozen=True)
+class SharedTrial:
+    """A trial that workers share: each tries what no other has claimed in the log folder, which
+    all see with the data and the knowledge base."""
+
+    trial: Trial
+    folder: Path
+    jobs: int = 1
+    again: bool = True
+    plans: Path | None = None
+
+    def run_on(self, pool: WorkerPool, workers: int) -> None:
+        """Returns when every sample was tried. Raises as `run_trial` does."""
+        planning.save_plan(self.folder, self.trial.plan)
+        for _ in pool.map(self.make_stage, range(workers)):
+            pass
+
+    def make_stage(self) -> Callable[[int], None]:
+        return self._take_part
+
+    def _take_part(self, _worker: int) -> None:
+        work = partial(run_trial, self.trial, self.folder, jobs=self.jobs)
+        asyncio.run(work(again=self.again, plans=self.plans))
 
 
 # `save_plan` merges: it refuses what differs and adds what is new.

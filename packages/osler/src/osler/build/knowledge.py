@@ -30,7 +30,7 @@ from osler.types import Hit, Relevance, Retriever
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
-    from osler.kb.ingest.bulk import WorkerPool
+    from osler.kb.ingest.bulk import ProcessWorkerPool, RayWorkerPool
     from osler.retrieve.indexed import NameRankings
 
 _SAMPLE_LICENCE = "Apache-2.0"
@@ -89,7 +89,9 @@ def require_passing(settings: Settings, kb: KnowledgeBase, sources: tuple[str, .
         )
 
 
-def bulk_runner(on: Literal["processes", "ray"], workers: int | None) -> WorkerPool:
+def bulk_runner(
+    on: Literal["processes", "ray"], workers: int | None
+) -> ProcessWorkerPool | RayWorkerPool:
     """Builds the runner of bulk work, of `workers` or one a core. RAY_ADDRESS names a cluster."""
     from osler.kb.ingest.bulk import ProcessWorkerPool, RayWorkerPool
 
