@@ -52,6 +52,7 @@ TRAINED_ON = (
     "training_third",
     "training_fourth",
     "training_fifth",
+    "training_sixth",
 )
 """What the classifier was fitted to."""
 KINDS = ("emergency", "self-harm", "none")
