@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 Osler = Callable[..., "subprocess.CompletedProcess[str]"]
 JOURNEY = (
@@ -77,3 +81,22 @@ def test_a_chinese_reader_meets_no_english_word(built: Osler, tmp_path: Path) ->
         if english := _find_english(done.stdout + done.stderr):
             found[" ".join(words)] = sorted(english)
     assert found == {}
+
+
+@pytest.mark.usefixtures("home")
+def test_the_tutorial_runs_from_its_first_command_to_its_last(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/zh/tutorial.md").read_text(encoding="utf-8")
+    commands = re.findall(r"(?ms)^```sh\n(.*?)^```", page)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(  # noqa: S603
+        ["bash", "-ec", "\n".join(commands)],  # noqa: S607
+        capture_output=True,
+        text=True,
+        timeout=600,
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path, "LANG": "zh_CN.UTF-8", "LC_ALL": ""},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for shown in ("静脉注射50%葡萄糖40", "前5天停用华法林", "500 mg，每日三次"):
+        assert shown in "".join(done.stdout.split("\n"))
