@@ -15,6 +15,7 @@ from osler.kb.base import KnowledgeBase
 from osler.sources.patients.identifiers.removal import (
     find_by_rules,
     find_identifiers,
+    remove_from_document,
     remove_identifiers,
 )
 from osler.sources.patients.identifiers.tagger import find_tagged_names
@@ -25,6 +26,7 @@ from osler.sources.patients.patient import (
     pseudonymize_place,
     use_secret,
 )
+from osler.sources.records import Document, Section
 
 SENTENCES = Path(__file__).parents[3] / "fixtures" / "phi"
 MARKED = Path(identifier_sentences.__file__).parent / "identifiers"
@@ -226,3 +228,18 @@ def test_texts_are_deidentified_when_they_are_added_and_updated(tmp_path: Path) 
     assert b"Carver" not in files
     root = str(folder).encode()
     assert b"carver" not in files.replace(root, b"")
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "name"),
+    [
+        ("Seen by Dr Oyelaran today.", "Oyelaran will call the family.", "Oyelaran"),
+        ("患者：欧阳静怡，女，45岁。", "静怡与欧阳静怡的家属沟通。", "欧阳静怡"),
+    ],
+)
+def test_a_name_found_in_one_part_is_hidden_in_all(first: str, later: str, name: str) -> None:
+    sections = tuple(Section(text, ("Notes",)) for text in (later, first, later))
+    cleaned = remove_from_document(Document("n1", f"Letter on {name}", sections))
+    assert name not in cleaned.title
+    assert all(name not in one.text for one in cleaned.sections)
+    assert "family" in cleaned.sections[0].text or "家属" in cleaned.sections[0].text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import date, timedelta
 from functools import cache
@@ -108,8 +108,9 @@ def _guesses() -> tuple[Rule, ...]:
     return compile_rules(english.GUESSES)
 
 
-def find_identifiers(text: str) -> list[Identifier]:
-    """All that the rules of both languages and the tagger find, in order."""
+def find_identifiers(text: str, named: Collection[str] = ()) -> list[Identifier]:
+    """All that the rules of both languages and the tagger find, in order, and the words `named`
+    wherever they stand."""
     found: list[Identifier] = []
     at = 0
     for line in text.splitlines(keepends=True):  # an identifier does not go over a line
@@ -119,7 +120,8 @@ def find_identifiers(text: str) -> list[Identifier]:
             for one in settle_overlaps((*ruled, *find_tagged_names(line, ruled)))
         ]
         at += len(line)
-    return settle_overlaps((*found, *_find_again(text, found)))
+    words = {*_name_words(text, found), *named}
+    return settle_overlaps((*found, *_find_again(text, words)))
 
 
 def find_by_rules(line: str) -> list[Identifier]:
@@ -139,23 +141,27 @@ def _find_in_line(line: str) -> Iterator[Identifier]:
     yield from find_chinese_names(line)
 
 
-def _find_again(text: str, found: list[Identifier]) -> Iterator[Identifier]:
-    """Names, and the parts of English ones, where they stand again without what gave them away."""
+def _name_words(text: str, found: Iterable[Identifier]) -> set[str]:
+    """Names, and the parts of English ones."""
     names = {text[one.start : one.end] for one in found if one.kind == "NAME"}
-    words = {word for name in names for word in _PART.findall(name)}
+    return {word for name in names for word in _PART.findall(name)}
+
+
+def _find_again(text: str, words: Iterable[str]) -> Iterator[Identifier]:
+    """Where words stand again without what gave them away."""
     again = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
     for match in re.finditer(rf"(?<![A-Za-z])(?:{again})(?![A-Za-z])", text) if again else ():
         yield Identifier("NAME", match.start(), match.end())
 
 
-def remove_identifiers(text: str, shift: int = 0) -> str:
-    """The text with `[NAME]`, `[PHONE]`, … in their place.
+def remove_identifiers(text: str, shift: int = 0, named: Collection[str] = ()) -> str:
+    """The text with `[NAME]`, `[PHONE]`, … in their place, and in that of `named`.
 
     Whole dates that are written year first are moved by `shift` days, so that the time between
     two of one patient stays; other dates become `[DATE]`, and a year alone stays.
     """
     pieces, at = [], 0
-    for one in find_identifiers(text):
+    for one in find_identifiers(text, named):
         pieces += [text[at : one.start], _replace_one(one, text[one.start : one.end], shift)]
         at = one.end
     return "".join((*pieces, text[at:]))
@@ -179,11 +185,14 @@ def _replace_one(one: Identifier, words: str, shift: int) -> str:
 
 
 def remove_from_document(document: Document) -> Document:
-    """The document without identifiers, also in its id and title, which files often name."""
+    """The document without identifiers, also in its id and title, which files often name; a name
+    that is found in one part is hidden in all."""
+    parts = [document.title, *(one.text for one in document.sections)]
+    named = {word for part in parts for word in _name_words(part, find_identifiers(part))}
     shift = -1 - int(hash_keyed(f"shift {document.id}"), 16) % _FARTHEST
 
     def clean(text: str) -> str:
-        return remove_identifiers(text, shift)
+        return remove_identifiers(text, shift, named)
 
     return replace(
         document,
