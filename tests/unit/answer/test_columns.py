@@ -128,3 +128,16 @@ def test_a_chinese_row_is_named_without_its_form() -> None:
 def test_a_row_is_one_quote_whatever_stops_it_holds() -> None:
     text = "drug: Ibuprofen; usual dose: Take 400 mg. Not more than 1.2 g. With food.; form: tablet"
     assert quote(row(text)).text == text
+
+
+def test_rows_of_one_name_are_told_apart_by_the_rest_of_their_titles() -> None:
+    def named(form: str) -> QuoteCandidate:
+        made = row(f"drug: Paracetamol; form: {form}; max daily dose: 4 g")
+        passage = replace(made.passage, title=f"Paracetamol, {form}")
+        return quote(replace(made, passage=passage), 0.5)
+
+    near = {"max daily dose": 1.2}
+    (first, _), _ = weigh("max daily dose of paracetamol", near, named("gel"), named("vial"))
+    assert first == named("gel")
+    (first, _), _ = weigh("max daily dose of paracetamol gel", near, named("gel"), named("vial"))
+    assert first.text == "max daily dose: 4 g"

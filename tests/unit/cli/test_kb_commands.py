@@ -156,6 +156,8 @@ def test_options_of_add_reach_the_knowledge_base(
         "trust": 4,
         "chunk": "omni",
     }
+    osler("kb", "add", "a", "-s", "wiki", "--key", "drug", "--key", "form")
+    assert seen["fmt"] == "rows:drug|form"
 
 
 def test_kb_add_without_a_source_says_which_there_are(osler: Any, books: Path) -> None:

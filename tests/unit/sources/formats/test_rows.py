@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from osler.errors import MalformedSource
 from osler.sources.discover import discover
 from osler.sources.formats.containers import Unreadable, require_package
 from osler.sources.formats.json_records import JsonRecords
-from osler.sources.formats.registry import sniff_file
+from osler.sources.formats.registry import KeyedRows, by_name, sniff_file
 from osler.sources.formats.rows import CsvRows, record_of
 from osler.sources.reading import read_records
 from osler.sources.records import Document, Drop, Record, Section
@@ -95,6 +96,48 @@ def test_a_table_is_called_by_the_column_of_names() -> None:
 )
 def test_tables_of_patients_or_tests_or_numbers_are_no_evidence(header: str) -> None:
     assert not CsvRows().matches("a.csv", f"{header}\n1,2,3\n".encode())
+
+
+def titles(header: str, *rows: str, keys: Sequence[str] = ()) -> list[str]:
+    data = "\n".join((header, *rows, "")).encode()
+    found = CsvRows(keys).parse(BytesIO(data), "list.csv")
+    return [one.title for one in found if isinstance(one, Document)]
+
+
+def test_a_row_is_called_by_the_first_column_of_words_that_are_all_different() -> None:
+    rows = "oral,12,cephalexin,first", "oral,13,doxycycline,second", "rectal,14,diclofenac,first"
+    assert titles("way,code,substance,line", *rows) == ["cephalexin", "doxycycline", "diclofenac"]
+
+
+def test_where_names_repeat_another_column_tells_the_rows_apart() -> None:
+    rows = "Paracetamol,4 g,tablet", "Paracetamol,3 g,infusion", "Ibuprofen,3 g,tablet"
+    told = ["Paracetamol, tablet", "Paracetamol, infusion", "Ibuprofen, tablet"]
+    assert titles("drug,max daily dose,form", *rows) == told
+
+
+def test_where_no_column_is_of_words_a_row_is_called_by_its_first_words() -> None:
+    assert titles("a,b", "1,Paracetamol", "Ibuprofen,2", "3,4") == ["Paracetamol", "Ibuprofen"]
+
+
+def test_the_columns_that_name_the_rows_may_be_told() -> None:
+    rows = "A1,Paracetamol,tablet", "A2,Ibuprofen,gel"
+    assert titles("code,drug,dose_form", *rows, keys=["dose form", "Drug"]) == [
+        "tablet, Paracetamol",
+        "gel, Ibuprofen",
+    ]
+    with pytest.raises(MalformedSource, match="no column 'brand'"):
+        titles("code,drug,dose_form", *rows, keys=["brand"])
+
+
+def test_the_format_of_told_columns_is_known_by_its_name() -> None:
+    parser = by_name(KeyedRows(["drug", "form"]).name)
+    assert isinstance(parser, KeyedRows)
+    data = b"drug,form\nParacetamol,gel\n"
+    (one,) = parser.parse(BytesIO(data), "list.csv")
+    assert isinstance(one, Document)
+    assert one.title == "Paracetamol, gel"
+    with pytest.raises(MalformedSource, match=r"notes\.md is no table"):
+        list(parser.parse(BytesIO(b"# Notes"), "notes.md"))
 
 
 def test_a_question_is_a_heading_and_never_evidence() -> None:

@@ -111,22 +111,34 @@ def _read_row(
     if not found or not _is_row(found[0].hit):
         return None
     first = found[0].hit.passage
-    titles = [one.hit.passage.title for one in found if _is_row(one.hit)]
+    names = [_read_name(one.hit) for one in found if _is_row(one.hit)]
     # "Metformin" stands for "Metformin modified release", too.
-    named = [one for one in titles if _names(asked, one) and _words(one) <= _words(first.title)]
+    named = [one for one in names if _names(asked, one) and _words(one) <= _words(first.title)]
     if not named:
         return None
+    is_whole = _names(asked, first.title) or (names[0] in named and names.count(names[0]) == 1)
     table = first.source, first.locator.section
     of_table = [h.passage for h in hits if (h.passage.source, h.passage.locator.section) == table]
     cells = [(cell[1], cell[2], one.title) for one in of_table for cell in _CELL.finditer(one.text)]
-    keys = {column for column, value, title in cells if value == title}
+    keys = {column for column, value, title in cells if _begins(title, value)}
     columns = tuple(dict.fromkeys(column for column, _, _ in cells if column not in keys))
     left = _without_name(asked.text, first.title)
-    return NamedRow(found[0], left, columns, first.title in named) if columns else None
+    return NamedRow(found[0], left, columns, is_whole) if columns else None
 
 
 def _is_row(hit: Hit) -> bool:
     return hit.passage.locator.kind == TABLE
+
+
+def _read_name(hit: Hit) -> str:
+    """What a row is called: its title, or the first of the columns that its title is made of."""
+    cells = _CELL.finditer(hit.passage.text)
+    title = hit.passage.title
+    return next((one[2] for one in cells if _begins(title, one[2])), title)
+
+
+def _begins(title: str, value: str) -> bool:
+    return title == value or title.startswith(f"{value}, ")
 
 
 def _names(asked: AskedQuestion, title: str) -> bool:

@@ -51,15 +51,31 @@ class WatchOptions:
     )
 
 
+@dataclass(frozen=True)
+class FormatOptions:
+    """How files are read, where it is not plain."""
+
+    fmt: Annotated[
+        str | None, typer.Option("--format", help="Format of the files, where it is not plain.")
+    ] = None
+    key: Annotated[
+        list[str] | None,
+        typer.Option(help="Column that names the rows of tables; several may be given."),
+    ] = None
+
+    @property
+    def name(self) -> str | None:
+        from osler.sources.formats.registry import KeyedRows
+
+        return KeyedRows(self.key).name if self.key else self.fmt
+
+
 def add(
     here: CliSession,
     paths: Annotated[list[Path], typer.Argument(help="Files, folders and archives.")],
     source: Annotated[
         str | None,
         typer.Option("--source", "-s", help="Name of the source; an export brings its own."),
-    ] = None,
-    fmt: Annotated[
-        str | None, typer.Option("--format", help="Format of the files, where it is not plain.")
     ] = None,
     licence: Annotated[
         str, typer.Option(help="Licence of the documents that state none.", show_default=False)
@@ -74,6 +90,7 @@ def add(
         typer.Option(help="How texts are cut: omni, kag, tc-rag, or as 800, 800+100, 256t+64."),
     ] = None,
     *,
+    read_as: FormatOptions,
     watched: WatchOptions,
 ) -> None:
     """Read files into a source. Files with the content that they had are skipped.
@@ -97,7 +114,7 @@ def add(
             added = kb.add(
                 paths,
                 source=settings.access.source_of_new(source),
-                fmt=fmt,
+                fmt=read_as.name,
                 licence=licence,
                 trust=trust,
                 chunk=settings.kb.chunk,
@@ -179,7 +196,7 @@ def show_added(
     Ends with exit code 6 when some files could not be read and `is_news`: not all of them were
     known to be so before.
     """
-    from osler.cli.tables import count_noun
+    from osler.cli.tables import by_words_lines, count_noun
 
     if here.json or not here.quiet:
         page = {
@@ -245,6 +262,7 @@ def build(
     from osler.build.knowledge import build_sample, bulk_runner
     from osler.build.models import load_encoder
     from osler.build.privacy import index_hosts, require_trusted
+    from osler.cli.tables import by_words_lines
 
     with show_progress(here) as report:
         if sample:
@@ -302,7 +320,7 @@ def info(
 
     `osler kb update --retry` reads again what --dead lists.
     """
-    from osler.cli.tables import format_size, format_time
+    from osler.cli.tables import by_words_lines, format_size, format_time
 
     if verify:
         _verify_base(here)
@@ -379,20 +397,3 @@ def open_kb(settings: Settings, wait: float = 0.0) -> KnowledgeBase:
     kb = open_knowledge_base(settings)
     kb.wait = wait
     return kb
-
-
-_LANGUAGES: Mapping[Language, str] = {"en": "English", "zh": "Chinese"}
-
-
-def by_words_lines(counts: Mapping[Language, int], *, built: bool = True) -> list[str]:
-    """A line for each language whose passages have no vectors."""
-    others = " and ".join(name for one, name in _LANGUAGES.items() if one not in counts)
-    have = (
-        "have no vectors"
-        if built
-        else f"get no vectors, since the encoder reads {others or 'neither'} only"
-    )
-    return [
-        f"{count:,} {_LANGUAGES[language]} passages {have}: they are found by words alone"
-        for language, count in counts.items()
-    ]

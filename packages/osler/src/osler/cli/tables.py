@@ -18,7 +18,7 @@ from osler.text import escape_controls
 
 if TYPE_CHECKING:
     from osler.doctor import Check
-    from osler.types import Answer, Money, Passage
+    from osler.types import Answer, Language, Money, Passage
 
 # The smallest amount that is written out.
 _LEAST = 0.0001
@@ -246,3 +246,20 @@ def age_notes(answer: Answer, passage: Passage, run: str) -> list[str]:
     aged = "" if age is None else old if age else say("of this year", answer.language)
     later = say("superseded", answer.language) if passage.id in answer.superseded else ""
     return [note for note in (aged, later) if note]
+
+
+_LANGUAGES: Mapping[Language, str] = {"en": "English", "zh": "Chinese"}
+
+
+def by_words_lines(counts: Mapping[Language, int], *, built: bool = True) -> list[str]:
+    """A line for each language whose passages have no vectors."""
+    others = " and ".join(name for one, name in _LANGUAGES.items() if one not in counts)
+    have = (
+        "have no vectors"
+        if built
+        else f"get no vectors, since the encoder reads {others or 'neither'} only"
+    )
+    return [
+        f"{count:,} {_LANGUAGES[language]} passages {have}: they are found by words alone"
+        for language, count in counts.items()
+    ]

@@ -15,7 +15,7 @@ import re
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -23,9 +23,10 @@ from typing import Any, BinaryIO
 from osler.errors import MalformedSource
 from osler.sources.formats.containers import Unreadable, require_package
 from osler.sources.formats.reading import extension_of, id_of, on_disk, title_of
-from osler.sources.formats.rows import is_corpus, is_exam, is_table, row_reader
+from osler.sources.formats.rows import is_corpus, is_exam, is_table, read_rows
 from osler.sources.formats.safe_xml import iterate_elements
 from osler.sources.formats.sections import finish_document
+from osler.sources.formats.table_rows import PlacedRow
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import make_slug, one_line
 
@@ -143,6 +144,10 @@ Row = tuple[str, ...]
 class Xlsx:
     name = "xlsx"
 
+    def __init__(self, keys: Sequence[str] = ()) -> None:
+        """`keys`: columns that name a row of a table without text; none = chosen."""
+        self._keys = keys
+
     def matches(self, name: str, head: bytes) -> bool:
         return head.startswith(b"PK\x03\x04") and extension_of(name) in {".xlsx", ".xlsm"}
 
@@ -150,7 +155,7 @@ class Xlsx:
         require_package("openpyxl", "xlsx", name)
         with on_disk(stream, ".xlsx") as path:
             _check_size(path, name)
-            yield from _read_sheets(path, name)
+            yield from _read_sheets(path, name, self._keys)
 
 
 def _check_size(path: Path, name: str) -> None:
@@ -164,7 +169,7 @@ def _check_size(path: Path, name: str) -> None:
         raise Unreadable(name, "decompression bomb", fix="save it in smaller parts")
 
 
-def _read_sheets(path: Path, name: str) -> Iterator[Record]:
+def _read_sheets(path: Path, name: str, keys: Sequence[str]) -> Iterator[Record]:
     from openpyxl import load_workbook
     from openpyxl.utils.exceptions import InvalidFileException
 
@@ -175,7 +180,7 @@ def _read_sheets(path: Path, name: str) -> Iterator[Record]:
             book = load_workbook(path, read_only=True, data_only=True, keep_links=False)
             try:
                 for sheet in book.worksheets:
-                    yield from _read_sheet(sheet, name)
+                    yield from _read_sheet(sheet, name, keys)
             finally:
                 book.close()
     except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
@@ -184,7 +189,7 @@ def _read_sheets(path: Path, name: str) -> Iterator[Record]:
         ) from error
 
 
-def _read_sheet(sheet: Any, name: str) -> Iterator[Record]:
+def _read_sheet(sheet: Any, name: str, keys: Sequence[str]) -> Iterator[Record]:
     """Of a table with a header a document for each row, as of CSV; else one for the sheet."""
     title, where = one_line(str(sheet.title)), f"{name}: sheet {one_line(str(sheet.title))}"
     if sheet.sheet_state != "visible":
@@ -196,10 +201,12 @@ def _read_sheet(sheet: Any, name: str) -> Iterator[Record]:
     if is_exam(names):
         yield Drop(where, "test questions or judgements, not evidence")
     elif is_corpus(names) or is_table(names):
-        read = row_reader(names)
-        for number, row in enumerate(rows, 2):
-            place = f"{id_of(name)} {title}-{number}"
-            yield read(dict(zip(names, row, strict=False)), f"{where}:{number}", place)
+        cells = (dict(zip(names, row, strict=False)) for row in rows)
+        placed = (
+            PlacedRow(one, f"{where}:{number}", f"{id_of(name)} {title}-{number}")
+            for number, one in enumerate(cells, 2)
+        )
+        yield from read_rows(names, placed, keys)
     else:
         document = Document(
             id=make_slug(f"{id_of(name)}-{title}"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import BinaryIO, Protocol, runtime_checkable
 
-from osler.errors import BadConfig
+from osler.errors import BadConfig, MalformedSource
 from osler.sources.formats.collection_xml import Cnxml, MedquadXml, NgcXml
 from osler.sources.formats.eicu import Clif, Eicu
 from osler.sources.formats.fhir import Fhir
@@ -28,6 +28,7 @@ from osler.sources.formats.office import Docx, Xlsx
 from osler.sources.formats.omop import Omop
 from osler.sources.formats.pdf import Pdf
 from osler.sources.formats.pubmed import Medline, PubmedXml
+from osler.sources.formats.reading import extension_of
 from osler.sources.formats.references import Bibtex, CslJson, EndnoteXml, Ris
 from osler.sources.formats.rows import CsvRows, Parquet
 from osler.sources.formats.rrf import Rrf
@@ -125,11 +126,36 @@ FOLDER_PARSERS: tuple[FolderParser, ...] = (
     Zotero(),
 )
 
+_KEYED = "rows:"
+"""Before the names of columns, "rows:drug|form", as a format's name."""
+
+
+class KeyedRows:
+    """Tables of any kind whose rows are named by these columns."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self.name = _KEYED + "|".join(keys)
+        self._keys = keys
+
+    def matches(self, name: str, head: bytes) -> bool:
+        return False
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        """As `Parser.parse`. Raises `MalformedSource` for what is no table."""
+        kinds = (CsvRows, ".csv .tsv"), (Xlsx, ".xlsx .xlsm"), (Parquet, ".parquet")
+        kind = next((one for one, ends in kinds if extension_of(name) in ends.split()), None)
+        if kind is None:
+            raise MalformedSource(f"{name} is no table", fix="leave out the key column")
+        yield from kind(self._keys).parse(stream, name)
+
+
 _TABLE = re.compile(r"\.(?:csv|parquet|rrf)(?:\.gz)?$|^zotero\.sqlite$", re.IGNORECASE)
 
 
 def by_name(name: str) -> Parser | FolderParser:
     """The parser that `--format` names; raises `BadConfig`, with the names, for any other."""
+    if name.startswith(_KEYED):
+        return KeyedRows(name.removeprefix(_KEYED).split("|"))
     parsers: tuple[Parser | FolderParser, ...] = (*PARSERS, *FOLDER_PARSERS)
     for parser in parsers:
         if parser.name == name:

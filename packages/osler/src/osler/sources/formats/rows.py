@@ -11,13 +11,11 @@ CSV and TSV have a header and are UTF-8 or GB18030. Parquet needs the extra `par
 from __future__ import annotations
 
 import csv
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from osler.errors import MalformedSource
-from osler.sources.catalogue import TABLE
 from osler.sources.formats.containers import Unreadable, require_package
 from osler.sources.formats.json_lines import text_in
 from osler.sources.formats.reading import (
@@ -29,6 +27,7 @@ from osler.sources.formats.reading import (
     year_in,
 )
 from osler.sources.formats.sections import sections_of, without_noise
+from osler.sources.formats.table_rows import IS_NAME, PlacedRow, read_table
 from osler.sources.formats.wikis import parse_heading
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import is_cjk, language_of, make_slug, one_line, split_sentences
@@ -60,11 +59,6 @@ _EXAM = frozenset(
     )
 ) | {"incorrect answer", "correct answer", "judgement", "relevance"}
 _LONGEST_HEADING = 300
-_KEY = _list_words(
-    "drug drug_name medicine medication generic generic_name ingredient test analyte name item 药品"
-    " 药名 药品名称 通用名 药物 检验项目 项目 项目名称 名称"
-)
-"""Columns by which a row of a table is called; else it is the first."""
 _OF_PATIENTS = frozenset(
     _list_words(
         "subject_id hadm_id stay_id icustay_id patient patient_id patientid patientunitstayid"
@@ -72,8 +66,6 @@ _OF_PATIENTS = frozenset(
         " date_of_birth dob 住院号 病历号 患者 患者姓名 病人 姓名 身份证号"
     )
 )
-_IS_NAME = re.compile(r"[^\W\d]")
-_IS_WORD = re.compile(r"[^\W\d_]{3}|[\u4e00-\u9fff]")
 
 
 def is_corpus(names: Iterable[str]) -> bool:
@@ -88,7 +80,7 @@ def is_table(names: Iterable[str]) -> bool:
     a name, and they are neither of patients nor to test with, nor answers without a question."""
     listed = [_fold_name(name) for name in names]
     fields = set(listed)
-    named = len(fields) == len(listed) > 1 and all(map(_IS_NAME.search, listed))
+    named = len(fields) == len(listed) > 1 and all(map(IS_NAME.search, listed))
     return (
         named
         and not fields & {*_EXAM, *_OF_PATIENTS, *_ANSWER}
@@ -100,30 +92,19 @@ def _is_reference(name: str) -> bool:
     return name.endswith("id") or name in {"score", "rank", "iteration", "label"}
 
 
-def row_reader(names: Iterable[str]) -> Callable[[Mapping[str, Any], str, str], Record]:
-    """What makes a document of a row with these fields: of its text, or of all its cells."""
-    return record_of if is_corpus(names) else table_row
+def read_rows(
+    names: Sequence[str], rows: Iterable[PlacedRow | Drop], keys: Sequence[str] = ()
+) -> Iterator[Record]:
+    """What rows with these fields become: documents of their text, or else of all their cells,
+    named by `keys` or by what tells the first rows apart.
 
-
-def table_row(row: Mapping[str, Any], where: str, identifier: str) -> Record:
-    """A row of a table as one sentence, every cell behind its column's name. `identifier` is the
-    table's name and the row's number."""
-    cells = {one_line(name.lstrip("\ufeff").replace("_", " ")): text_in(row, name) for name in row}
-    filled = {name: one_line(text) for name, text in cells.items() if text}
-    keys = [name for name in filled if name.casefold().replace(" ", "_") in _KEY]
-    pattern = _IS_NAME if keys else _IS_WORD  # a code stands first in many a table
-    key = next((name for name in keys or filled if pattern.search(filled[name])), "")
-    if len(filled) < 2 or not key:
-        return Drop(where, "no text")
-    text = "; ".join(f"{name}: {cell}" for name, cell in filled.items())
-    table = one_line(identifier.rpartition("-")[0].replace("_", " "))
-    return Document(
-        id=make_slug(identifier),
-        title=filled[key],
-        sections=(Section(text, (table,) if table else ()),),
-        language=language_of(text),
-        kind=TABLE,
-    )
+    Raises `MalformedSource` where the table has none of a key's name.
+    """
+    if keys or not is_corpus(names):
+        yield from read_table(names, rows, keys)
+        return
+    for one in rows:
+        yield one if isinstance(one, Drop) else record_of(one.cells, one.where, one.identifier)
 
 
 def is_exam(names: Iterable[str]) -> bool:
@@ -204,6 +185,10 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 class CsvRows:
     name = "csv"
 
+    def __init__(self, keys: Sequence[str] = ()) -> None:
+        """`keys`: columns that name a row of a table without text; none = chosen."""
+        self._keys = keys
+
     def matches(self, name: str, head: bytes) -> bool:
         header = read_header(name, head) if extension_of(name) in _DELIMITERS else []
         return is_corpus(header) or is_table(header)
@@ -213,13 +198,17 @@ class CsvRows:
         rows = _Rows(stream, name)
         names = next(rows, None)
         if isinstance(names, list):
-            base, read = id_of(name), row_reader(names)
-            for row in rows:
-                where = f"{name}:{rows.line}"
-                if isinstance(row, str):
-                    yield Drop(where, row)
-                elif row:
-                    yield read(dict(zip(names, row, strict=False)), where, f"{base}-{rows.line}")
+            yield from read_rows(names, _place_rows(rows, names, name), self._keys)
+
+
+def _place_rows(rows: _Rows, names: list[str], file: str) -> Iterator[PlacedRow | Drop]:
+    base = id_of(file)
+    for row in rows:
+        where = f"{file}:{rows.line}"
+        if isinstance(row, str):
+            yield Drop(where, row)
+        elif row:
+            yield PlacedRow(dict(zip(names, row, strict=False)), where, f"{base}-{rows.line}")
 
 
 def read_header(name: str, head: bytes) -> list[str]:
@@ -296,6 +285,10 @@ _ALWAYS_ALLOWED, _HIGHEST_RATIO = 64 * 2**20, 200
 class Parquet:
     name = "parquet"
 
+    def __init__(self, keys: Sequence[str] = ()) -> None:
+        """`keys`: columns that name a row of a table without text; none = chosen."""
+        self._keys = keys
+
     def matches(self, name: str, head: bytes) -> bool:
         return head.startswith(b"PAR1")
 
@@ -303,41 +296,44 @@ class Parquet:
         require_package("pyarrow", "parquet", name)
         # The table of contents stands at the end of the file.
         with on_disk(stream, ".parquet") as path:
-            yield from _read_records(path, name)
+            yield from _read_records(path, name, self._keys)
 
 
-def _read_records(path: Path, name: str) -> Iterator[Record]:
+def _read_records(path: Path, name: str, keys: Sequence[str]) -> Iterator[Record]:
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
-    base, number = id_of(name), 0
-    left = max(_ALWAYS_ALLOWED, _HIGHEST_RATIO * path.stat().st_size)
     try:
         with ParquetFile(path) as file:
             names = file.schema_arrow.names
-        columns = wanted_fields(names) if is_corpus(names) else names
-        read = row_reader(names)
-        # Repeated values stay one, until their row is read.
-        with ParquetFile(
-            path, pre_buffer=False, buffer_size=2**16, read_dictionary=columns
-        ) as file:
-            if not (is_corpus(names) or is_table(names)):
-                yield Drop(name, "no column of text")
-                return
-            for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
-                for at in range(batch.num_rows):
-                    row = batch.slice(at, 1).to_pylist()[0]
-                    left -= sum(len(value) for value in row.values() if isinstance(value, str))
-                    if left < 0:
-                        fix = "unpack it yourself if you trust it"
-                        raise Unreadable(name, "decompression bomb", fix=fix)
-                    number += 1
-                    record = read(row, f"{name}: row {number}", f"{base}-{number}")
-                    yield _with_headings(record) if isinstance(record, Document) else record
+        if not (is_corpus(names) or is_table(names)):
+            yield Drop(name, "no column of text")
+            return
+        for record in read_rows(names, _parquet_rows(path, name, names), keys):
+            yield _with_headings(record) if isinstance(record, Document) else record
     except (ArrowException, OSError, ValueError) as error:
         raise MalformedSource(
             f"{name} is not a whole Parquet file: {error}", fix="fetch it again"
         ) from error
+
+
+def _parquet_rows(path: Path, name: str, names: Sequence[str]) -> Iterator[PlacedRow]:
+    from pyarrow.parquet import ParquetFile
+
+    base, number = id_of(name), 0
+    left = max(_ALWAYS_ALLOWED, _HIGHEST_RATIO * path.stat().st_size)
+    columns = wanted_fields(names) if is_corpus(names) else [*names]
+    # Repeated values stay one, until their row is read.
+    with ParquetFile(path, pre_buffer=False, buffer_size=2**16, read_dictionary=columns) as file:
+        for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
+            for at in range(batch.num_rows):
+                row = batch.slice(at, 1).to_pylist()[0]
+                left -= sum(len(value) for value in row.values() if isinstance(value, str))
+                if left < 0:
+                    fix = "unpack it yourself if you trust it"
+                    raise Unreadable(name, "decompression bomb", fix=fix)
+                number += 1
+                yield PlacedRow(row, f"{name}: row {number}", f"{base}-{number}")
 
 
 def _with_headings(document: Document) -> Document:
