@@ -1,10 +1,10 @@
 """Forty seconds of the page as an animated WebP: asked, opened, gone on, refused, in Chinese.
 
-    python benchmarks/film.py docs/img/page.webp [--home HOME]
+    python benchmarks/film.py docs/img/page.webp [--home HOME] [--picture docs/img/page-en.png]
 
 A real `osler serve` over the sample texts, in a real Chromium: every frame is a picture of the
-page. How long each stands is for reading; the time that an answer takes is measured by
-`speed/page.py`. Needs the built page, playwright, Pillow and a Chromium.
+page; `--picture` is the first answer, whole. How long each stands is for reading; the time that an
+answer takes is measured by `speed/page.py`. Needs the built page, playwright, Pillow, a Chromium.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ SIZE = (1280, 800)
 SHOWN = (960, 600)
 """Pixels of the window, and of the film."""
 QUALITY = 60
+COLOURS = 64
+"""Of the picture."""
 LETTERS = 6
 """Written between two frames."""
 METFORMIN = "What is the eGFR limit for metformin?"
@@ -62,7 +64,7 @@ class Camera:
         self.page.wait_for_timeout(100)
 
 
-def play(camera: Camera) -> None:
+def play(camera: Camera, picture: Path | None) -> None:
     """What a newcomer does, in the order of the film."""
     page = camera.page
     camera.wait_for(".example")
@@ -71,6 +73,9 @@ def play(camera: Camera) -> None:
     camera.take(500)
     camera.wait_for(".suggested .example")
     camera.take(5_000)
+    if picture is not None:
+        whole = Image.open(io.BytesIO(page.screenshot(full_page=True)))
+        whole.convert("RGB").quantize(COLOURS).save(picture, optimize=True)
     page.locator(".cite").first.click()
     camera.take(4_000)
     page.keyboard.press("Escape")
@@ -109,11 +114,11 @@ def record(url: str) -> Iterator[Camera]:
         browser.close()
 
 
-def main(to: Path, home: Path) -> None:
+def main(to: Path, home: Path, picture: Path | None) -> None:
     build_texts(home)
     with served(home) as url:
         for camera in record(url):
-            play(camera)
+            play(camera, picture)
     first, *rest = camera.frames
     how: dict[str, Any] = {
         "save_all": True,
@@ -129,9 +134,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("to", type=Path)
     parser.add_argument("--home", type=Path)
+    parser.add_argument("--picture", type=Path)
     said = parser.parse_args()
     if said.home is not None:
-        main(said.to, said.home)
+        main(said.to, said.home, said.picture)
     else:
         with tempfile.TemporaryDirectory() as made:
-            main(said.to, Path(made))
+            main(said.to, Path(made), said.picture)

