@@ -503,6 +503,15 @@ async def test_a_chinese_question_is_weighed_by_meaning_with_a_fit_of_its_own() 
     assert weighed.quotes[0].relevance == pytest.approx(wanted)
 
 
+async def test_chinese_texts_about_something_else_are_not_even_nearest() -> None:
+    hits = [hit(ZH_TEXT, title="坏血病", language="zh")]
+    for relevance, is_near in ((0.3, False), (0.6, True)):
+        meaning = KnownRelevance({"牙龈": relevance})
+        gate = judging(meaning=meaning, match=KnownRelevance({}), answers=1.0)
+        weighed = await gate.weigh_evidence(ZH_ASKED, hits)
+        assert bool(weighed.near) is is_near
+
+
 async def test_without_an_encoder_for_chinese_words_weigh_as_before() -> None:
     gate = judging(answers=0.0)
     hits = [hit(ZH_TEXT, title="坏血病", language="zh")]

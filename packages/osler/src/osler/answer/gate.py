@@ -51,6 +51,10 @@ sentences 914 and 1,081; with 48 and 14 it is 944 and 1,117, for half as much ti
 LIKELY = 0.5
 """Probability from which sentences of trusted sources answer alone, and quotes behind the first may
 not be about something else."""
+FAR = 0.6
+"""Relevance in a language of `BY_MEANING` below which nothing is near, whatever stands out among
+the sentences. Of 20 unseen Chinese questions about no medicine 19 lie below, of 135 with an
+answer 3, none of which has a right first quote."""
 LEAST_WORDS = 2
 """Words of a question in the other language that say enough to read its texts by."""
 UNTRUSTED = 1
@@ -212,6 +216,9 @@ class EvidenceGate:
         if self.judge is not None:
             texts = [judged_text(one).to_line() for one in found]
             judged = await self.judge.relevance(asked, texts)
+        # After the judge, which a replay of the run looks for.
+        if self.match and self._meaning_of(facts) and found[0].relevance < FAR:
+            return []
         weighed = self._weigh_found(facts, found, judged)
         language = language_of(facts.asked.written)
         if self._meaning_of(facts) is None and (language == "zh" or self.coverage is None):

@@ -190,7 +190,11 @@ class ErrorGroup(TyperGroup):
         # Kept for the line after Ctrl-C; click takes the words out of `args` while it parses.
         ctx.meta["osler.args"] = list(args)
         LANGUAGE.set(choose_language(os.environ, args))
-        Context.formatter_class = _choose_page()
+        Context.formatter_class = HelpFormatter
+        if LANGUAGE.get() == "zh":
+            from osler.cli.help_page import ChineseFormatter
+
+            Context.formatter_class = ChineseFormatter
         with _told_usage():
             return super().parse_args(ctx, _settings_first(args))
 
@@ -214,15 +218,6 @@ class ErrorGroup(TyperGroup):
             again = shlex.join(["osler", *ctx.meta["osler.args"]])
             sys.stderr.write(f"osler: {say(f'interrupted; to go on, run again: {again}')}\n")
             raise typer.Exit(INTERRUPTED) from error
-
-
-def _choose_page() -> type[HelpFormatter]:
-    """The formatter of help in the language of this command line."""
-    if LANGUAGE.get() != "zh":
-        return HelpFormatter
-    from osler.cli.help_page import ChineseFormatter
-
-    return ChineseFormatter
 
 
 @contextmanager

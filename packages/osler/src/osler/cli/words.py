@@ -24,7 +24,6 @@ LANGUAGE: ContextVar[Language] = ContextVar("language", default="en")
 
 _HOLE = re.compile(r"\{(\d?)\}")
 _HAN = re.compile(r"[\u3400-\u9fff]")
-Template = tuple[tuple[str, ...], str]
 
 
 def choose_language(environment: Mapping[str, str], args: Sequence[str]) -> Language:
@@ -32,8 +31,8 @@ def choose_language(environment: Mapping[str, str], args: Sequence[str]) -> Lang
     given = (environment.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
     # Windows sets none of these.
     system = next(filter(None, given), "") or locale.getlocale()[0] or ""
-    is_chinese = system.lower().startswith(("zh", "chinese")) or any(map(_HAN.search, args))
-    return "zh" if is_chinese else "en"
+    is_set = system.lower().startswith(("zh", "chinese"))
+    return "zh" if is_set or any(map(_HAN.search, args)) else "en"
 
 
 def say(words: str, language: Language | None = None) -> str:
@@ -72,8 +71,7 @@ def _find_holes(pieces: Sequence[str], words: str) -> list[str] | None:
         return None
     held, at = [], len(first)
     for number, piece in enumerate(rest, 1):
-        is_last = number == len(rest)
-        found = len(words) - len(piece) if is_last else words.find(piece, at)
+        found = words.find(piece, at) if number < len(rest) else len(words) - len(piece)
         if found < at:
             return None
         held.append(words[at:found])
@@ -82,13 +80,11 @@ def _find_holes(pieces: Sequence[str], words: str) -> list[str] | None:
 
 
 @cache
-def _read_words() -> tuple[dict[str, str], list[Template]]:
+def _read_words() -> tuple[dict[str, str], list[tuple[tuple[str, ...], str]]]:
     """The lines, and those with holes, of which the one with the most words is tried first."""
     text = Path(__file__).with_name("zh.tsv").read_text(encoding="utf-8")
-    rows = [row.partition("\t") for row in text.splitlines()]
-    held = {english: chinese.replace("\\n", "\n") for english, _, chinese in rows}
-    parted = [(tuple(english.split("{}")), chinese) for english, chinese in held.items()]
-    templates = [one for one in parted if len(one[0]) > 1]
+    held = dict(row.split("\t") for row in text.splitlines())
+    templates = [(tuple(line.split("{}")), told) for line, told in held.items() if "{}" in line]
     return held, sorted(templates, key=lambda one: -sum(map(len, one[0])))
 
 
