@@ -148,6 +148,8 @@ def ask_back(formula: Formula, problem: SlotProblem, language: Language) -> str:
         case "missing":
             told = f": {_either(choices, language)}" if choices else ""
             return f"Which {name}{told}?" if english else f"哪个{name}{told}？"
+        case "contradictory" if not any(problem.values):
+            return f"Is there {name}, or not?" if english else f"有没有{name}？"
         case "contradictory":
             told = _either(problem.values, language)
             return f"Which {name}: {told}?" if english else f"哪个{name}：{told}？"
@@ -215,11 +217,13 @@ def format_range(least: FormulaResult, most: FormulaResult, language: Language) 
 
 
 def format_result(result: FormulaResult) -> str:
-    """The value with its unit, to three digits: "41.3 ml/min"; from 1,000 to the unit."""
+    """The value with its unit, to three digits: "41.3 ml/min"; from 1,000 to the unit; what is in
+    use in mmol/L too in both: "9.34 mg/dL (2.33 mmol/L)"."""
     value = result.value
     digits = f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
     unit = result.formula.unit.replace("percent", "%")
-    return f"{digits} {unit}".rstrip()
+    amount = f" ({result.amount:.3g} mmol/L)" if result.amount is not None else ""
+    return f"{digits} {unit}{amount}".rstrip()
 
 
 def _list_inputs(result: FormulaResult, reading: SlotReading, language: Language) -> list[str]:

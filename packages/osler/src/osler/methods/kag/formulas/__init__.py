@@ -151,6 +151,7 @@ def _qsofa(respiratory_rate: float, systolic: float, altered_mentation: bool) ->
 
 COMPUTE: Mapping[str, Callable[..., float]] = {
     "parkland": lambda weight, burned: 4 * weight * burned,
+    "parkland-first-8-hours": lambda weight, burned: 2 * weight * burned,
     "burn-fluid-zh": lambda weight, burned, group: _PER_PERCENT[group] * weight * burned,
     "burn-colloid-zh": _colloid_volume,
     "legs-surface-zh": lambda age: 46 - max(12 - age, 0),
@@ -185,6 +186,7 @@ COMPUTE: Mapping[str, Callable[..., float]] = {
     "oxygenation-index": lambda pao2, fio2: pao2 / (fio2 / 100),
     "ldl-friedewald": lambda cholesterol, hdl, triglycerides: cholesterol - hdl - triglycerides / 5,
     "average-glucose": lambda hba1c: 28.7 * hba1c - 46.7,
+    "homa-ir": lambda glucose, insulin: glucose * insulin / 405,
     "iron-deficit": lambda weight, haemoglobin, target, stores: (
         weight * (target - haemoglobin) * 2.4 + stores
     ),

@@ -93,6 +93,8 @@ class Formula:
     """Publication."""
     unit: str = ""
     """Of the result; empty = a score or a ratio."""
+    substance: str = ""
+    """A key of `MOLAR_MASS` for a result in mg/dL that is in use in mmol/L too."""
     note: str = ""
     """Limits of validity."""
     aliases: tuple[str, ...] = ()
@@ -109,6 +111,12 @@ class FormulaResult:
     """Every input in the formula's unit, defaults among them."""
     assumed: tuple[str, ...]
     """Inputs that were not given and took their default."""
+
+    @property
+    def amount(self) -> float | None:
+        """The value in mmol/L, where it is in use."""
+        substance = self.formula.substance
+        return 10 * self.value / MOLAR_MASS[substance] if substance else None
 
     def text(self) -> str:
         """One line for the trace: "Parkland formula: weight 70 kg, burned 30 %: 8400 ml"."""

@@ -115,6 +115,7 @@ _UNITS: tuple[tuple[str, str, float], ...] = (
     (r"mmol\s?/\s?mol", "mmol/mol", 1),
     (r"g\s?/\s?d[Ll]|克\s?/\s?分升", "g/dL", 1),
     (rf"g{_LITRE}|克{_LITRE}", "g/L", 1),
+    (rf"[µμu]I?U\s?/\s?m[Ll]|mI?U{_LITRE}", "mU/L", 1),
     (rf"I?U{_LITRE}", "U/L", 1),
     (r"mm\s?Hg|毫米汞柱", "mmHg", 1),
     (rf"kPa{_WORD_END}|千帕", "kPa", 1),
@@ -144,6 +145,10 @@ _UNITS: tuple[tuple[str, str, float], ...] = (
 )
 _UNIT = re.compile("|".join(f"(?P<u{i}>{pattern})" for i, (pattern, _, _) in enumerate(_UNITS)))
 _QUANTITY = re.compile(_NUMBER)
+_IN_ALL = re.compile(
+    r"(?:单位)?(?:都|均|全部?)(?:是|为|以|按|用)\s?|\b(?:all|both)(?: values)?(?: are)?(?: given)? in\s"
+)
+"""What stands before a unit that is told once, for all numbers without one."""
 _FEET = re.compile(
     r"(?<![A-Za-z\d.])(\d)\s?(?:ft\.?|feet|foot|['′])\s?(\d{1,2})(?:\s?(?:inch(?:es)?|in\b|[\"″]|''))?"
 )
@@ -198,6 +203,13 @@ def find_quantities(text: str) -> list[Quantity]:
             found.append(quantity)
             taken.append((quantity.start, quantity.end))
     return sorted(found, key=lambda quantity: quantity.start)
+
+
+def find_common_unit(text: str) -> str:
+    """The unit that is told for all numbers that have none, "all in mmol/L"; "" for none."""
+    found = (_UNIT.match(text, told.end()) for told in _IN_ALL.finditer(text))
+    unit = next(filter(None, found), None)
+    return _UNITS[int((unit.lastgroup or "u0")[1:])][1] if unit else ""
 
 
 def _compound_heights(text: str) -> Iterator[Quantity]:

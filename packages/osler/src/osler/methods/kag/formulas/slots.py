@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from osler.errors import BadCalculation
@@ -25,6 +25,7 @@ from osler.methods.kag.formulas.findings import (
     InputWords,
     Quantity,
     find_ages,
+    find_common_unit,
     find_finding,
     find_grades,
     find_pressures,
@@ -48,7 +49,7 @@ _PERSON = frozenset({"age", "sex", "group"})
 _BETWEEN = re.compile(
     r"(?:[\s,，:：=＝(（)）]|(?:is|was|are|were|of|at|to|with|a|an|the|over|covering|involving|about|"
     r"around|level|levels|value|concentration|count|equals|measured|score|now|currently|response|"
-    r"ago|for|interval|由|为|是|约|达|值|水平|浓度|占|有|积分|得分|评分|只有|仅|了|按|一共|共|大约|大概|每分钟|测得|都是)(?![A-Za-z]))*",
+    r"ago|for|interval|由|为|是|约|达|值|水平|浓度|占|有|积分|得分|评分|只有|仅|了|按|一共|共|大约|大概|每分钟|测得|都是|[开调升降给]?到|在|才|查出来|测出来)(?![A-Za-z]))*",
     re.IGNORECASE,
 )
 _BEHIND = re.compile(r"[\s,]*(?:(?:of|in|for|on|的|his|her|the|total)\s*)*", re.IGNORECASE)
@@ -143,13 +144,16 @@ def _told_unit(wanted: NumberInput, same: Sequence[Quantity]) -> str:
 def read_slots(formula: Formula, text: str) -> SlotReading:
     """The inputs of `formula` that `text` gives."""
     text = _part_labels(formula, text)
+    findings = _blank_names(formula, text)
     assigned = _assign_quantities(formula, text)
     inputs: dict[str, Given] = {}
     quotes: dict[str, str] = {}
     problems: list[SlotProblem] = []
     stated: list[Input] = []
     for wanted in formula.inputs:
-        values = _distinct_values(_read_values(wanted, text, assigned))
+        values = _distinct_values(
+            _read_values(wanted, findings if isinstance(wanted, FlagInput) else text, assigned)
+        )
         stated += [wanted] if values else []
         if len(values) == 1 and values[0].problem is None:
             inputs[wanted.name], quotes[wanted.name] = values[0].value, values[0].said
@@ -170,6 +174,13 @@ def _part_labels(formula: Formula, text: str) -> str:
     labels = (label for each in formula.inputs for label in input_words()[each.name].labels)
     short = "|".join(sorted(label for label in labels if re.fullmatch(r"[A-Z]{2,}", label)))
     return re.sub(rf"(?<![A-Za-z\d])({short})(?=\d)", r"\1 ", text) if short else text
+
+
+def _blank_names(formula: Formula, text: str) -> str:
+    """The text without the formula's names, whose words are no findings: "stroke risk score"."""
+    names = sorted((formula.title, formula.title_zh, *formula.aliases), key=len, reverse=True)
+    pattern = "|".join(map(label_pattern, names))
+    return re.sub(pattern, lambda found: " " * len(found[0]), text)
 
 
 def _may_be_absent(wanted: Input) -> bool:
@@ -307,6 +318,7 @@ def _assign_quantities(formula: Formula, text: str) -> dict[str, list[Quantity]]
     if "heart_rate_over_100" in {each.name for each in formula.inputs}:
         wanted.append("heart_rate")
     labels = _find_labels(text, wanted)
+    common = find_common_unit(text)
     assigned: dict[str, list[Quantity]] = {name: [] for name in wanted}
     used: set[int] = set()
     ages = {(age.start, age.end) for age in find_ages(text)}
@@ -315,6 +327,8 @@ def _assign_quantities(formula: Formula, text: str) -> dict[str, list[Quantity]]
             continue
         name = _owner_of(quantity, labels, used, wanted, text)
         if name in assigned:
+            if not quantity.unit and common in input_words()[name].units:
+                quantity = replace(quantity, unit=common)
             assigned[name].append(quantity)
     for pair in find_pressures(text):
         for name, number in (("systolic", pair.systolic), ("diastolic", pair.diastolic)):

@@ -67,8 +67,11 @@ _VALUE_BEHIND = re.compile(
     r"m(?![\w/])|lbs?\b|years?\b|y/?o\b|岁|公斤|千克|厘米|米))?",
     re.IGNORECASE,
 )
-# Scores of one name for two diseases.
-_DISEASES = {
+# What tells formulas of one name apart; another than these is the usual one.
+_TOLD_APART = {
+    "parkland-first-8-hours": re.compile(
+        r"\bfirst (?:8|eight) ?h|[头前首](?:一?个)?\s?[8八](?:个)?小时", re.IGNORECASE
+    ),
     "wells-dvt": re.compile(r"\bDVT\b|deep vein|深静脉血栓", re.IGNORECASE | re.ASCII),
     "wells-pe": re.compile(r"\bPE\b|pulmonary embol|肺栓塞|肺血栓", re.IGNORECASE | re.ASCII),
 }
@@ -104,15 +107,15 @@ def find_target(formulas: Mapping[str, Formula], question: str) -> Formula | Non
         return None
     # "by Bazett" may stand in another sentence than the question for the QTc.
     (family,) = _narrow([families[0]], [match.formulas for match in matches])
-    return formulas[_of_disease(family, question)]
+    return formulas[_choose_of_name(family, question)]
 
 
-def _of_disease(family: tuple[str, ...], question: str) -> str:
-    """The formula of the disease that the question names first, else the usual one."""
+def _choose_of_name(family: tuple[str, ...], question: str) -> str:
+    """The formula of what the question names first, a disease or a time, else the usual one."""
     named = [
         (found.start(), id)
         for id in family
-        if id in _DISEASES and (found := _DISEASES[id].search(question))
+        if id in _TOLD_APART and (found := _TOLD_APART[id].search(question))
     ]
     return min(named)[1] if named else family[0]
 
@@ -179,7 +182,11 @@ def _is_asked(question: str, match: AliasMatch) -> bool:
         ("is", "is:", "为", "是", "为（ ）", "为( )")
     )
     # "Weight 70 kg, height 1.75 m: BMI?"
-    closes = re.search(r"\d.*[:：]\s*$", question[start : match.start]) is not None
+    before, behind = question[start : match.start], question[match.end : end].strip()
+    closes = re.search(r"\d.*[:：]\s*$", before) is not None
+    closes |= (
+        behind in ("?", "？") and re.search(r"\d.*[,，]\s*(?:the |his |her )?$", before) is not None
+    )
     return bool(_ASKS.search(sentence)) or opens or closes
 
 
