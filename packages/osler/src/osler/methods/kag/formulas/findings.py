@@ -146,7 +146,8 @@ _UNITS: tuple[tuple[str, str, float], ...] = (
 _UNIT = re.compile("|".join(f"(?P<u{i}>{pattern})" for i, (pattern, _, _) in enumerate(_UNITS)))
 _QUANTITY = re.compile(_NUMBER)
 _IN_ALL = re.compile(
-    r"(?:单位)?(?:都|均|全部?)(?:是|为|以|按|用)\s?|\b(?:all|both)(?: values)?(?: are)?(?: given)? in\s"
+    r"(?:单位)?(?:都|均|全部?)(?:是|为|以|按|用)\s?"
+    r"|\b(?:all|both)(?: values)?(?: are)?(?: given)? in\s"
 )
 """What stands before a unit that is told once, for all numbers without one."""
 _FEET = re.compile(
@@ -240,7 +241,7 @@ def _plain_quantities(text: str) -> Iterator[Quantity]:
 
 _NEGATION = re.compile(
     r"\b(?:no|not|without|denies|denied|never|absent|negative for|rather than|neither)\b"
-    r"|n't\b|(?<!有)[无没]|未(?!成年|来)|否认|排除|不伴|并非|不是",
+    r"|n't\b|(?<!有)[无没]|未(?!成年|来|控制)|否认|排除|不伴|并非|不是",
     re.IGNORECASE,
 )
 # What is only asked after.

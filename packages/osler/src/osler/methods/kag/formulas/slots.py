@@ -327,9 +327,8 @@ def _assign_quantities(formula: Formula, text: str) -> dict[str, list[Quantity]]
             continue
         name = _owner_of(quantity, labels, used, wanted, text)
         if name in assigned:
-            if not quantity.unit and common in input_words()[name].units:
-                quantity = replace(quantity, unit=common)
-            assigned[name].append(quantity)
+            takes_common = not quantity.unit and common in input_words()[name].units
+            assigned[name].append(replace(quantity, unit=common) if takes_common else quantity)
     for pair in find_pressures(text):
         for name, number in (("systolic", pair.systolic), ("diastolic", pair.diastolic)):
             if name in assigned:
