@@ -104,6 +104,8 @@ CASES: list[tuple[str, dict[str, Given], float, float]] = [
     ("glasgow-coma-scale", {"eye": 3, "verbal": 4, "motor": 5}, 12, 0),
     # 2 ml × 70 kg × 30 %; half of the 8,400 ml of the first day.
     ("parkland-first-8-hours", {"weight": 70, "burned": 30}, 4200, 0),
+    ("shock-index", {"heart_rate": 120, "systolic": 80}, 1.5, 0),
+    ("pulse-pressure", {"systolic": 120, "diastolic": 80}, 40, 0),
     # Matthews 1985: a normal subject has 4.5 mmol/L (81 mg/dL) and 5 mU/L, and so 1.
     ("homa-ir", {"glucose": 81, "insulin": 5}, 1, 1e-9),
     (

@@ -195,6 +195,8 @@ COMPUTE: Mapping[str, Callable[..., float]] = {
     "qtc-framingham": lambda qt, heart_rate: qt + 154 * (1 - 60 / heart_rate),
     "qtc-hodges": lambda qt, heart_rate: qt + 1.75 * (heart_rate - 60),
     "mean-arterial-pressure": lambda systolic, diastolic: diastolic + (systolic - diastolic) / 3,
+    "shock-index": lambda heart_rate, systolic: heart_rate / systolic,
+    "pulse-pressure": lambda systolic, diastolic: systolic - diastolic,
     "body-mass-index": lambda weight, height: weight / (height / 100) ** 2,
     "body-surface-mosteller": lambda weight, height: math.sqrt(weight * height / 3600),
     "body-surface-du-bois": lambda weight, height: (

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from osler.methods.kag.formulas.quantities import Quantity
 from osler.methods.kag.formulas.unknown import is_said_unknown
 from osler.text import read_packaged_table
 from osler.types import Language
@@ -99,148 +100,9 @@ def _any_of(words: list[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<![A-Za-z])(?:{either})(?![A-Za-z])", re.IGNORECASE)
 
 
-_NUMBER = r"(?<![A-Za-z\d.\-–/^₂])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
-_LITRE = r"\s?/\s?(?:L|l|升)(?![A-Za-z])"
-_WORD_END = r"(?![A-Za-z])"
-# Pattern, spelling, factor; longer patterns first.
-_UNITS: tuple[tuple[str, str, float], ...] = (
-    (rf"(?:[x×*]\s?)?10\s?(?:\^|\*)?\s?[9⁹]{_LITRE}", "10^9/L", 1),
-    (r"(?:[x×*]\s?)?10\s?(?:\^|\*)?\s?[3³]\s?/\s?(?:[µμu][Ll]|mm\^?[3³])", "10^9/L", 1),
-    (r"(?:K|k)\s?/\s?[µμu][Ll]", "10^9/L", 1),
-    (r"/\s?(?:[µμu][Ll]|mm\^?[3³])", "1/microliter", 1),
-    (r"mg\s?/\s?d[Ll]|mg\s?%|毫克\s?/\s?分升", "mg/dL", 1),
-    (rf"mmol{_LITRE}|毫摩尔?{_LITRE}", "mmol/L", 1),
-    (rf"(?:[µμu]mol|微摩尔?){_LITRE}", "µmol/L", 1),
-    (rf"mEq{_LITRE}", "mEq/L", 1),
-    (r"mmol\s?/\s?mol", "mmol/mol", 1),
-    (r"g\s?/\s?d[Ll]|克\s?/\s?分升", "g/dL", 1),
-    (rf"g{_LITRE}|克{_LITRE}", "g/L", 1),
-    (rf"[µμu]I?U\s?/\s?m[Ll]|mI?U{_LITRE}", "mU/L", 1),
-    (rf"I?U{_LITRE}", "U/L", 1),
-    (r"mm\s?Hg|毫米汞柱", "mmHg", 1),
-    (rf"kPa{_WORD_END}|千帕", "kPa", 1),
-    (r"breaths\s?(?:/|per|a)\s?min(?:ute)?", "breaths/min", 1),
-    (r"beats?\s?(?:/|per|a)\s?min(?:ute)?(?![A-Za-z])", "bpm", 1),
-    (r"(?:/|per |a )\s?min(?:ute)?(?![A-Za-z])", "1/min", 1),
-    (rf"bpm{_WORD_END}", "bpm", 1),
-    (r"次\s?/\s?(?:分钟?|min)", "1/min", 1),
-    (rf"(?:kilograms?|kilos?|kgs?){_WORD_END}|公斤|千克", "kg", 1),
-    (rf"(?:lbs?|pounds?){_WORD_END}|磅", "lb", 1),
-    (r"斤", "kg", 0.5),
-    (rf"(?:milligrams?|mg){_WORD_END}|毫克", "mg", 1),
-    (rf"(?:centimet(?:re|er)s?|cm){_WORD_END}|厘米|公分", "cm", 1),
-    (rf"(?:inch(?:es)?|in){_WORD_END}(?!\s+(?:a|the|an|his|her)\b)", "inch", 1),
-    (rf"(?:feet|foot|ft){_WORD_END}", "foot", 1),
-    (rf"(?:milliseconds?|msecs?|ms){_WORD_END}|毫秒", "ms", 1),
-    (rf"(?:seconds?|secs?|s){_WORD_END}|秒", "s", 1),
-    (rf"(?:metres?|meters?|m){_WORD_END}|米", "m", 1),
-    (rf"(?:grams?|g){_WORD_END}|克", "g", 1),
-    (r"%|％|per ?cent", "percent", 1),
-    (rf"(?:ml|mL|millilit(?:re|er)s?){_WORD_END}|毫升", "ml", 1),
-    (rf"[-\s]?(?:hours?|hrs?|h){_WORD_END}|小时", "hour", 1),
-    (r"[-\s]?(?:years?|yrs?)(?![A-Za-z])|[周]?岁", "year", 1),
-    (r"[-\s]?months?(?![A-Za-z])|个月", "month", 1),
-    (r"[-\s]?weeks?(?![A-Za-z])|周|星期", "week", 1),
-    (r"[-\s]?days?(?![A-Za-z])|天|日", "day", 1),
-)
-_UNIT = re.compile("|".join(f"(?P<u{i}>{pattern})" for i, (pattern, _, _) in enumerate(_UNITS)))
-_QUANTITY = re.compile(_NUMBER)
-_IN_ALL = re.compile(
-    r"(?:单位)?(?:都|均|全部?)(?:是|为|以|按|用)\s?"
-    r"|\b(?:all|both)(?: values)?(?: are)?(?: given)? in\s"
-)
-"""What stands before a unit that is told once, for all numbers without one."""
-_FEET = re.compile(
-    r"(?<![A-Za-z\d.])(\d)\s?(?:ft\.?|feet|foot|['′])\s?(\d{1,2})(?:\s?(?:inch(?:es)?|in\b|[\"″]|''))?"
-)
-_METRES = re.compile(r"(?<![A-Za-z\d.])([12])\s?[m米]\s?(\d{2})(?!\d)")
-_PRESSURE = re.compile(
-    r"(?<![A-Za-z\d./])(\d{2,3})\s?/\s?(\d{2,3})(?![\d/])(?:\s?(?:mm\s?Hg|毫米汞柱))?"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """A number of the text, `text[start:end]`, with its unit."""
-
-    start: int
-    end: int
-    number: float
-    unit: str
-    """In common spelling; empty for a bare number."""
-    text: str
-
-    @property
-    def said(self) -> str:
-        return f"{self.number:g} {self.unit}".strip()
-
-
-@dataclass(frozen=True, slots=True)
-class PressurePair:
-    """A blood pressure, systolic over diastolic."""
-
-    start: int
-    end: int
-    systolic: float
-    diastolic: float
-
-
-def find_pressures(text: str) -> list[PressurePair]:
-    """Blood pressures such as "120/75 mmHg", where the first number is the larger."""
-    pairs = []
-    for match in _PRESSURE.finditer(text):
-        high, low = float(match[1]), float(match[2])
-        if high > low >= 10:
-            pairs.append(PressurePair(match.start(), match.end(), high, low))
-    return pairs
-
-
-def find_quantities(text: str) -> list[Quantity]:
-    """The numbers of a text with their units, in order; blood pressures are left out."""
-    taken = [(pair.start, pair.end) for pair in find_pressures(text)]
-    found = []
-    for quantity in (*_compound_heights(text), *_plain_quantities(text)):
-        if not any(quantity.start < end and start < quantity.end for start, end in taken):
-            found.append(quantity)
-            taken.append((quantity.start, quantity.end))
-    return sorted(found, key=lambda quantity: quantity.start)
-
-
-def find_common_unit(text: str) -> str:
-    """The unit that is told for all numbers that have none, "all in mmol/L"; "" for none."""
-    found = (_UNIT.match(text, told.end()) for told in _IN_ALL.finditer(text))
-    unit = next(filter(None, found), None)
-    return _UNITS[int((unit.lastgroup or "u0")[1:])][1] if unit else ""
-
-
-def _compound_heights(text: str) -> Iterator[Quantity]:
-    for match in _FEET.finditer(text):
-        inches = 12 * float(match[1]) + float(match[2])
-        yield Quantity(match.start(), match.end(), inches, "inch", match[0])
-    for match in _METRES.finditer(text):
-        centimetres = 100 * float(match[1]) + float(match[2])
-        yield Quantity(match.start(), match.end(), centimetres, "cm", match[0])
-
-
-def _plain_quantities(text: str) -> Iterator[Quantity]:
-    for match in _QUANTITY.finditer(text):
-        number = float(match[1].replace(",", ""))
-        spaces = re.compile(r"[ \u00a0]{0,2}-?").match(text, match.end())
-        at = spaces.end() if spaces else match.end()
-        unit = _UNIT.match(text, at) or _UNIT.match(text, match.end())
-        if unit is None:
-            # A letter right behind it: a name, such as "4-2-1" or "2D", and no number.
-            if not re.match(r"[A-Za-z]|[-–]\d", text[match.end() : match.end() + 2]):
-                yield Quantity(match.start(), match.end(), number, "", match[0])
-            continue
-        _, spelling, factor = _UNITS[int((unit.lastgroup or "u0")[1:])]
-        yield Quantity(
-            match.start(), unit.end(), number * factor, spelling, text[match.start() : unit.end()]
-        )
-
-
 _NEGATION = re.compile(
-    r"\b(?:no|not|without|denies|denied|never|absent|negative for|rather than|neither)\b"
+    r"\b(?:no|not|non|nor|none|without|denies|denied|never|free of|absent|negative for|rather than"
+    r"|neither)\b"
     r"|n't\b|(?<!有)[无没]|未(?!成年|来|控制)|否认|排除|不伴|并非|不是",
     re.IGNORECASE,
 )
@@ -252,7 +114,8 @@ _RELATIVE = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(
-    r"[.;:?!。；：？！]|\bbut\b|\bwith\b|\bhas\b|\band has\b|但|(?<!不)伴|(?<!没)有(?!无|没)"
+    r"[.;:?!。；：？！]|\s[-–—]\s|\bbut\b|\bwith\b|\bhas\b|\band has\b|但|(?<!不)伴"
+    r"|(?<!没)有(?!无|没)"
 )
 _CHILD = re.compile(r"\b(?:child(?:ren)?|boy|girl)\b|儿童|小儿|患儿|男孩|女孩", re.IGNORECASE)
 _INFANT = re.compile(r"\b(?:infant|baby|toddler)\b|婴儿|婴幼儿", re.IGNORECASE)
@@ -362,6 +225,10 @@ def _clause_before(text: str, at: int) -> str:
     return text[starts[-1] if starts else 0 : at]
 
 
+_PEOPLE = (
+    r"husband|wife|mother|mum|mom|father|dad|gran(?:ny|dad|dma|dpa|dmother|dfather)?|aunt(?:ie)?|uncle|gent"
+    r"(?:leman)?|lady|m[ae]n|wom[ae]n|male|female|patient|pt|s?he|son|daughter|brother|sister|who"
+)
 _N = r"(?<![\d.])(\d{1,3}(?:\.\d+)?)"
 _AGES: tuple[tuple[re.Pattern[str], str], ...] = (
     (
@@ -375,7 +242,9 @@ _AGES: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(
             rf"{_N}\s?-?\s?(?:years?|yrs?|y)\s?[-/]?\s?(?:old|of\s+age|o)\b"
-            rf"|{_N}\s?yo\b|{_N}\s?周?岁"
+            rf"|{_N}\s?yo[fm]?\b|{_N}\s?周?岁|(?<![\d.])(\d{{2}})(?-i:[FM])\b|[男女]性?\s?{_N}(?=[,，、;；。\s]|$)"
+            rf"|\b(?:{_PEOPLE})(?:,|\s(?:is|was|of|aged?)|\s?\(|)\s(?<![\d.])(\d{{2,3}})(?=[,;)]|\.(?!\d)|\s|$)"
+            r"(?!\s?(?:kg|kilos?|lbs?|pounds?|c?m|f(?:ee|oo)?t|in|months?|weeks?|days?|mg|ml|%|per)\b)"
             rf"|(?:\bage|\baged|\bage\s+(?:of|is)|年龄)\s?[:：为是]?\s?{_N}"
             r"(?!\s?(?:months?|weeks?|days?|个月|[天周]))",
             re.IGNORECASE,

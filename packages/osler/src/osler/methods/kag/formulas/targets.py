@@ -48,7 +48,7 @@ _SENTENCE = re.compile(r"(?<=[?!？！。])\s*|(?<=\.)\s+(?=[A-Z\d])|[;；]\s*")
 _ASKS = re.compile(
     r"\b(?:what(?:'s|’s)?|how (?:much|many|high|large|big|long)|calculate|compute|estimate|"
     r"determine|work out|give|find|predict|tell|needs?|wants?|like to know|looking for)\b"
-    r"|多[少长大高重]|几分|几|计算|估算|估计|算|求|需要|想知道|想要",
+    r"|多[少长大高重]|几分|几|计算|估算|估计|算|估|求|需要|想知道|想要",
     re.IGNORECASE,
 )
 # A question about the measure, not for its value.
@@ -176,16 +176,18 @@ def _is_asked(question: str, match: AliasMatch) -> bool:
     """Whether the sentence with the name asks for its value."""
     start, end = _sentence_around(question, match)
     sentence = question[start:end]
+    if not question[start : match.start].strip() and question[match.end :].lstrip()[:1] in ":：":
+        return question[match.end :].strip(" :：") != ""
     if _ABOUT.search(question[start : match.start]) or _ABOUT.search(question[match.end : end]):
         return False
     opens = not question[start : match.start].strip(" ,:：，") or sentence.rstrip().endswith(
         ("is", "is:", "为", "是", "为（ ）", "为( )")
     )
     # "Weight 70 kg, height 1.75 m: BMI?"
-    before, behind = question[start : match.start], question[match.end : end].strip()
-    closes = re.search(r"\d.*[:：]\s*$", before) is not None
-    closes |= (
-        behind in ("?", "？") and re.search(r"\d.*[,，]\s*(?:the |his |her )?$", before) is not None
+    before = question[start : match.start]
+    closes = re.search(r"\d.*[:：]\s*$", before) is not None or sentence.rstrip()[-1:] in (
+        "?",
+        "？",
     )
     return bool(_ASKS.search(sentence)) or opens or closes
 

@@ -1,0 +1,175 @@
+"""Numbers of a text with their units, as questions write them: "5 ft 4 in", "120 x10^9/L"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_NUMBER = r"(?<![A-Za-z\d.\-–/^₂])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+_LITRE = r"\s?/\s?(?:L|l|升)(?![A-Za-z])"
+_WORD_END = r"(?![A-Za-z])"
+# Pattern, spelling, factor; longer patterns first.
+_UNITS: tuple[tuple[str, str, float], ...] = (
+    (rf"(?:[x×*]\s?)?10\s?(?:\^|\*)?\s?[9⁹]{_LITRE}", "10^9/L", 1),
+    (r"(?:[x×*]\s?)?10\s?(?:\^|\*)?\s?[3³]\s?/\s?(?:[µμu][Ll]|mm\^?[3³])", "10^9/L", 1),
+    (r"(?:K|k)\s?/\s?[µμu][Ll]", "10^9/L", 1),
+    (r"/\s?(?:[µμu][Ll]|mm\^?[3³])", "1/microliter", 1),
+    (r"mg\s?/\s?d[Ll]|mg\s?%|毫克\s?/\s?分升", "mg/dL", 1),
+    (rf"mmol{_LITRE}|毫摩尔?{_LITRE}", "mmol/L", 1),
+    (rf"(?:[µμu]mol|微摩尔?){_LITRE}", "µmol/L", 1),
+    (rf"mEq{_LITRE}", "mEq/L", 1),
+    (r"mmol\s?/\s?mol", "mmol/mol", 1),
+    (r"g\s?/\s?d[Ll]|克\s?/\s?分升", "g/dL", 1),
+    (rf"g{_LITRE}|克{_LITRE}", "g/L", 1),
+    (rf"[µμu]I?U\s?/\s?m[Ll]|mI?U{_LITRE}", "mU/L", 1),
+    (rf"I?U{_LITRE}", "U/L", 1),
+    (r"mm\s?Hg|毫米汞柱", "mmHg", 1),
+    (rf"kPa{_WORD_END}|千帕", "kPa", 1),
+    (r"breaths\s?(?:/|per|a)\s?min(?:ute)?", "breaths/min", 1),
+    (r"beats?\s?(?:/|per|a)\s?min(?:ute)?(?![A-Za-z])", "bpm", 1),
+    (r"(?:/|per |a )\s?min(?:ute)?(?![A-Za-z])", "1/min", 1),
+    (rf"bpm{_WORD_END}", "bpm", 1),
+    (r"次\s?/\s?(?:分钟?|min)", "1/min", 1),
+    (rf"(?:kilograms?|kilos?|kgs?){_WORD_END}|公斤|千克", "kg", 1),
+    (rf"(?:lbs?|pounds?){_WORD_END}|磅", "lb", 1),
+    (r"斤", "kg", 0.5),
+    (rf"(?:milligrams?|mg){_WORD_END}|毫克", "mg", 1),
+    (rf"(?:centimet(?:re|er)s?|cm){_WORD_END}|厘米|公分", "cm", 1),
+    (rf"(?:inch(?:es)?|in){_WORD_END}(?!\s+(?:a|the|an|his|her)\b)", "inch", 1),
+    (rf"(?:feet|foot|ft){_WORD_END}", "foot", 1),
+    (rf"(?:milliseconds?|msecs?|ms){_WORD_END}|毫秒", "ms", 1),
+    (rf"(?:seconds?|secs?|s){_WORD_END}|秒", "s", 1),
+    (rf"(?:metres?|meters?|m){_WORD_END}|米", "m", 1),
+    (rf"(?:grams?|g){_WORD_END}|克", "g", 1),
+    (r"%|％|per ?cent", "percent", 1),
+    (rf"(?:ml|mL|millilit(?:re|er)s?){_WORD_END}|毫升", "ml", 1),
+    (rf"[-\s]?(?:hours?|hrs?|h){_WORD_END}|小时", "hour", 1),
+    (r"[-\s]?(?:years?|yrs?)(?![A-Za-z])|[周]?岁", "year", 1),
+    (r"[-\s]?months?(?![A-Za-z])|个月", "month", 1),
+    (r"[-\s]?weeks?(?![A-Za-z])|周|星期", "week", 1),
+    (r"[-\s]?days?(?![A-Za-z])|天|日", "day", 1),
+)
+_UNIT = re.compile("|".join(f"(?P<u{i}>{pattern})" for i, (pattern, _, _) in enumerate(_UNITS)))
+_QUANTITY = re.compile(_NUMBER)
+_IN_ALL = re.compile(
+    r"(?:单位)?(?:都|均|全部?)(?:是|为|以|按|用)?\s?"
+    r"|\b(?:all|both)(?: values)?(?: are)?(?: given)?(?: in)?\s"
+)
+"""What stands before a unit that is told once, for all numbers without one."""
+_FEET = re.compile(
+    r"(?<![A-Za-z\d.])(\d)\s?(?:ft\.?|feet|foot|['′])\s?(\d{1,2})(?:\s?(?:inch(?:es)?|in\b|[\"″]|''))?"
+)
+_METRES = re.compile(r"(?<![A-Za-z\d.])([12])\s?[m米]\s?(\d{2})(?!\d)")
+_PRESSURE = re.compile(
+    r"(?<![A-Za-z\d./])(\d{2,3})(?:\s?/\s?|\sover\s)(\d{2,3})(?![\d/])(?:\s?(?:mm\s?Hg|毫米汞柱))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number of the text, `text[start:end]`, with its unit."""
+
+    start: int
+    end: int
+    number: float
+    unit: str
+    """In common spelling; empty for a bare number."""
+    text: str
+
+    @property
+    def said(self) -> str:
+        return f"{self.number:g} {self.unit}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class PressurePair:
+    """A blood pressure, systolic over diastolic."""
+
+    start: int
+    end: int
+    systolic: float
+    diastolic: float
+
+
+def find_pressures(text: str) -> list[PressurePair]:
+    """Blood pressures such as "120/75 mmHg", where the first number is the larger."""
+    pairs = []
+    for match in _PRESSURE.finditer(text):
+        high, low = float(match[1]), float(match[2])
+        if high > low >= 10:
+            pairs.append(PressurePair(match.start(), match.end(), high, low))
+    return pairs
+
+
+def find_quantities(text: str) -> list[Quantity]:
+    """The numbers of a text with their units, in order; blood pressures are left out."""
+    taken = [(pair.start, pair.end) for pair in find_pressures(text)]
+    found = []
+    for quantity in (*_compound_heights(text), *_plain_quantities(text)):
+        if not any(quantity.start < end and start < quantity.end for start, end in taken):
+            found.append(quantity)
+            taken.append((quantity.start, quantity.end))
+    return sorted(found, key=lambda quantity: quantity.start)
+
+
+def find_common_unit(text: str) -> str:
+    """The unit that is told for all numbers that have none, "all in mmol/L"; "" for none."""
+    found = (_UNIT.match(text, told.end()) for told in _IN_ALL.finditer(text))
+    unit = next(filter(None, found), None)
+    return _UNITS[int((unit.lastgroup or "u0")[1:])][1] if unit else ""
+
+
+def _compound_heights(text: str) -> Iterator[Quantity]:
+    for match in _FEET.finditer(text):
+        inches = 12 * float(match[1]) + float(match[2])
+        yield Quantity(match.start(), match.end(), inches, "inch", match[0])
+    for match in _METRES.finditer(text):
+        centimetres = 100 * float(match[1]) + float(match[2])
+        yield Quantity(match.start(), match.end(), centimetres, "cm", match[0])
+
+
+def _plain_quantities(text: str) -> Iterator[Quantity]:
+    for match in _QUANTITY.finditer(text):
+        number = float(match[1].replace(",", ""))
+        spaces = re.compile(r"[ \u00a0]{0,2}-?").match(text, match.end())
+        at = spaces.end() if spaces else match.end()
+        unit = _UNIT.match(text, at) or _UNIT.match(text, match.end())
+        if unit is None:
+            # A letter right behind it: a name, such as "4-2-1" or "2D", and no number.
+            if not re.match(r"[A-Za-z]|[-–]\d", text[match.end() : match.end() + 2]):
+                yield Quantity(match.start(), match.end(), number, "", match[0])
+            continue
+        _, spelling, factor = _UNITS[int((unit.lastgroup or "u0")[1:])]
+        yield Quantity(
+            match.start(), unit.end(), number * factor, spelling, text[match.start() : unit.end()]
+        )
+
+
+_DIGITS = {sign: number for number, sign in enumerate("零一二三四五六七八九")} | {"两": 2}
+_SPOKEN = re.compile(
+    r"(?P<share>百分之)?(?<![一二两三四五六七八九十百几])"
+    r"(?P<hundreds>[一二两三四五六七八九]百)?零?(?P<tens>[一二三四五六七八九]?十)?"
+    r"(?P<ones>[一二两三四五六七八九])?"
+    r"(?P<unit>岁|周岁|斤|公斤|千克|厘米|公分|米(?P<part>[一二三四五六七八九]{1,2})?|分钟|个?小时|次)?"
+)
+
+
+def write_figures(text: str) -> str:
+    """The text with figures for Chinese numbers before a unit, and shares: "百分之四十" → "40%"."""
+    return _SPOKEN.sub(_write_figure, text)
+
+
+def _write_figure(found: re.Match[str]) -> str:
+    said = found["hundreds"] or found["tens"] or found["ones"]
+    if not said or not (found["share"] or found["unit"]):
+        return found[0]
+    hundreds = 100 * _DIGITS[found["hundreds"][0]] if found["hundreds"] else 0
+    tens = found["tens"] or ""
+    tenfold = 10 * (_DIGITS[tens[0]] if len(tens) > 1 else 1) if tens else 0
+    number = hundreds + tenfold + (_DIGITS[found["ones"]] if found["ones"] else 0)
+    if found["share"]:
+        return f"{number}%{found['unit'] or ''}"
+    if part := found["part"]:
+        return f"{number}米{''.join(str(_DIGITS[sign]) for sign in part).ljust(2, '0')}"
+    return f"{number}{found['unit']}"
