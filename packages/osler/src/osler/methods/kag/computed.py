@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from osler.errors import BadCalculation
 from osler.methods.kag.formulas import (
@@ -20,7 +21,6 @@ from osler.methods.kag.formulas import (
     NumberInput,
 )
 from osler.methods.kag.formulas.findings import input_words
-from osler.methods.kag.formulas.slots import SlotProblem, SlotReading, read_slots
 from osler.methods.kag.formulas.targets import find_target
 from osler.methods.kag.formulas.unknown import evaluate_range
 from osler.methods.kag.logical_forms import LogicalPlan, Math, Output, PlanStep, SubAnswer
@@ -40,6 +40,9 @@ from osler.types import (
     Solution,
     Statement,
 )
+
+if TYPE_CHECKING:
+    from osler.methods.kag.formulas.slots import SlotProblem, SlotReading
 
 # Share of the inputs from which on a missing one is asked for.
 _LEAST = 0.5
@@ -85,6 +88,9 @@ class QuestionCalculator:
         formula = find_target(known, question.text)
         if formula is None:
             return None
+        # Few questions name a formula.
+        from osler.methods.kag.formulas.slots import read_slots
+
         try:
             reading = read_slots(formula, question.text)
         except BadCalculation as error:  # units need an extra that is not installed
