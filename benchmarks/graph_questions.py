@@ -30,7 +30,7 @@ from graph_templates import SETS, Answer, Relations, Template, read_hetionet, re
 from osler.graph.formats import read_graph_files
 from osler.graph.store import Graph
 from osler.methods.kag.graph_route import GraphRoute, GraphSets
-from osler.methods.kag.graph_route.answering import SHOWN
+from osler.methods.kag.graph_route.answering import SHOWN, tell_value
 from osler.retrieve.graph import GraphRetriever
 from osler.retrieve.relevance import OverlapRelevance
 from osler.text import language_of
@@ -87,12 +87,19 @@ def read_by_hand(path: Path) -> Iterator[GraphCase]:
 
 
 async def ask_route(graph: Graph, case: GraphCase) -> Answer:
-    """What the route answers; `None` where it leaves the question to others."""
+    """What the route answers, and of a question of one relation, which it leaves to search, what
+    its plan comes to; `None` where it has none."""
     run = Run()
-    solution = await GraphRoute(GraphSets(graph)).solve(case.question, run)
-    if solution is None:
+    sets = GraphSets(graph)
+    solution = await GraphRoute(sets).solve(case.question, run)
+    if solution is not None:
+        told = [event for event in run.events if isinstance(event, FormSolved)][-1].answer
+    elif (found := sets.settle(case.question.text)) and len(found[0].steps) == 2:
+        told = tell_value(found[1][found[0].steps[-1].n])
+        if told == "not stated":
+            return None
+    else:
         return None
-    told = [event for event in run.events if isinstance(event, FormSolved)][-1].answer
     if told in ("yes", "no"):
         return told == "yes"
     return int(told) if told.isdigit() else set(told.split("; "))

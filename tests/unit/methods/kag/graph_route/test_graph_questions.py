@@ -13,7 +13,7 @@ from osler.graph.items import Name, Relation, SemanticType
 from osler.graph.store import Graph
 from osler.methods.kag.graph_route import GraphRoute, GraphSets, answering
 from osler.methods.kag.graph_route.answering import MOST_RELATIONS
-from osler.methods.kag.graph_route.reading import QuestionReader, read_vocabulary
+from osler.methods.kag.graph_route.reading import QuestionReader
 from osler.methods.kag.graph_route.sets import (
     Amount,
     Comparison,
@@ -23,6 +23,7 @@ from osler.methods.kag.graph_route.sets import (
     Verdict,
     execute_plan,
 )
+from osler.methods.kag.graph_route.vocabulary import read_vocabulary
 from osler.methods.kag.parse import read_plan
 from osler.text import language_of
 from osler.trace import FormsPlanned, Run
@@ -96,6 +97,12 @@ async def solve(graph: Graph, text: str, options: tuple[str, ...] = ()) -> Solut
         ("哪些基因与伽马炎相关并被阿皮罗结合？", "GEN1"),
         ("贝塔醇治疗的疾病有哪些症状？", "itching"),
         ("伽马炎的相关基因里有没有被阿皮罗结合的？", "是"),
+        ("我爸得了伽马炎，医生，治伽马炎的那种药又会引起什么毛病呢", "deltosis"),
+        ("阿皮罗引起的病，本来又有哪些药能治？", "贝塔醇"),
+        ("引起epsilonoma的那个病，它到底能用啥药来治", "阿皮罗"),
+        ("有没有能治伽马炎但是不能治deltosis的药，都列一下", "阿皮罗"),
+        ("不会治deltosis、可以用来治伽马炎的药有哪些", "阿皮罗"),
+        ("除了贝塔醇，还有哪些药能治伽马炎", "阿皮罗"),
     ],
 )
 async def test_a_set_is_worked_out_and_each_member_is_cited(
@@ -129,6 +136,10 @@ async def test_a_set_is_worked_out_and_each_member_is_cited(
         "Which symptoms does the gamm condition that apirol treats show in gamm?",
         "Which symptoms are shown by diseases that apirol prevents?",
         "二甲双胍的常见不良反应是什么？",
+        "阿皮罗治的病引起的药，哪种病人不能吃？",  # a relation that is named may not be passed over
+        "能治伽马炎的药还能治什么病？",  # the disease itself would be among them
+        "儿童伽马炎能治的药里，哪个会引起deltosis？",  # children are not understood
+        "引起epsilonoma的那个病，不能用哪些药治？",  # all others are no set
     ],
 )
 async def test_what_the_graph_cannot_answer_whole_is_left(graph: Graph, text: str) -> None:
@@ -328,12 +339,14 @@ def test_every_relation_joins_kinds_that_there_are() -> None:
 
 
 @pytest.mark.parametrize("asked", ["能不能用", "能不能吃", "可不可以用", "该不该用"])
-def test_whether_a_drug_may_be_used_is_not_whether_it_is_forbidden(
+async def test_whether_a_drug_may_be_used_is_not_whether_it_is_forbidden(
     tmp_path: Path, asked: str
 ) -> None:
     """In 能不能用 stands 不能用: the answer was "yes" to the opposite question."""
     graph = Graph.create(tmp_path / "graph")
     graph.add([*FACTS, Relation("X:apirol", "contraindicated_with_disease", "X:deltosis", "X")])
     graph.add([Name("X:deltosis", "德尔塔病", "X", 1, "zh")])
-    reading = QuestionReader(graph).read(f"德尔塔病人{asked}阿皮罗？", "zh")
-    assert "contraindicates" not in {name for cue in reading.relations for name in cue.relations}
+    solution = await solve(graph, f"德尔塔病人{asked}阿皮罗？")
+    assert solution is not None
+    assert solution.answer.text.startswith("不宜：")
+    assert await solve(graph, f"德尔塔病人{asked}贝塔醇？") is None  # nothing says that it may

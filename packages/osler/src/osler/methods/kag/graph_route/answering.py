@@ -11,25 +11,24 @@ import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from osler.errors import BadCalculation
 from osler.graph.items import Edge
 from osler.graph.store import Graph
-from osler.methods.kag.graph_route.planning import GraphQuery, plan_queries, write_plan
-from osler.methods.kag.graph_route.reading import QuestionReader, read_vocabulary
+from osler.methods.kag.graph_route.found import STEP, FoundRelations
+from osler.methods.kag.graph_route.planning import plan_queries
+from osler.methods.kag.graph_route.queries import GraphQuery, write_plan
+from osler.methods.kag.graph_route.reading import QuestionReader
 from osler.methods.kag.graph_route.sets import (
     Amount,
     Comparison,
     ConceptSet,
     GraphLookup,
-    Member,
     Value,
-    Values,
     Verdict,
     execute_plan,
 )
-from osler.methods.kag.logical_forms import Form, LogicalPlan, Retrieval, render_plan
+from osler.methods.kag.logical_forms import LogicalPlan, Retrieval, render_plan
 from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import plan_event
 from osler.retrieve import look_up, rank_hits, search_errors
@@ -58,11 +57,11 @@ SHOWN = 20
 """Concepts that an answer lists with their evidence; of the others it says how many."""
 _EQUAL = 0.5
 """Difference in cost below which of two readings neither is the likelier."""
-_STEP = "step "
 _WIRE = "Step1:"
 """How a plan begins; asked in place of a question, it is run as it stands."""
-_RELATION = re.compile(r"Relation: \((.*?)\)\.(?: |$)", re.DOTALL)
 _YES: dict[Language, str] = {"en": "Yes: {facts}.", "zh": "是：{facts}。"}
+_SAID = {"yes": ("是", "有"), "no": ("否", "不能", "不可以")}
+_NO: dict[Language, str] = {"en": "No: {facts}.", "zh": "不宜：{facts}。"}
 _COUNT: dict[Language, str] = {"en": "{value:.0f}: {names}.", "zh": "{value:.0f} 个：{names}。"}
 _BEST: dict[Language, str] = {"en": "{best} ({sizes}).", "zh": "{best}（{sizes}）。"}
 _MEMBER: dict[Language, str] = {"en": "{name}: {facts}.", "zh": "{name}：{facts}。"}
@@ -70,6 +69,9 @@ _MORE: dict[Language, str] = {
     "en": "{count} more are not listed: {names}.",
     "zh": "另有 {count} 个未列出：{names}。",
 }
+
+
+SettledPlan = tuple[LogicalPlan, Mapping[int, Value], Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,15 @@ class GraphSets:
     def _find_relations(self, question: str, k: int) -> list[Hit]:
         if question.startswith(_WIRE):
             return self._run_given(read_plan(question), k)
+        found = self.settle(question)
+        if found is None or len(found[0].steps) < 3:  # one fact: searched as any question is
+            return []
+        hits = self._hits_of(*found)
+        return hits if len(hits) <= k else []
+
+    def settle(self, question: str) -> SettledPlan | None:
+        """The plan of a question with the value of each step, and the words that a concept on the
+        way is called by; `None` where none has an answer that is beyond doubt."""
         reading = QuestionReader(self.graph).read(question, language_of(question))
         queries = plan_queries(reading)
         for n, query in enumerate(queries):
@@ -94,19 +105,20 @@ class GraphSets:
             try:
                 values = execute_plan(plan, GraphLookup(self.graph))
             except BadCalculation:
-                return []
+                return None
             value = values[plan.steps[-1].n]
-            answer = _set_of(value).members
-            if len(plan.steps) < 3:  # one fact and the output: searched as any question is
-                # The words may say more than one fact, and this reading then is none.
-                if answer or (len(query.kinds) >= reading.passed_kinds and query.is_complete):
-                    return []
-            elif answer:
-                hits = self._hits_of(plan, values, reading.qualifiers)
-                if len(hits) > k or self._is_doubtful(query, queries[n + 1 :], value):
-                    return []
-                return hits
-        return []
+            single, answer = len(plan.steps) < 3, _set_of(value).members
+            # The words may say more than one fact, and a reading of one fact then is none.
+            whole = len(query.kinds) >= reading.passed_kinds and query.is_complete
+            if single and not whole and (not answer or reading.language == "zh"):
+                continue
+            if not answer and not single:
+                continue
+            refused = single and (not whole or not answer or reading.qualifiers)
+            if refused or self._is_doubtful(query, queries[n + 1 :], value, reading.language):
+                return None
+            return plan, values, reading.qualifiers
+        return None
 
     def _run_given(self, plan: LogicalPlan, k: int) -> list[Hit]:
         try:
@@ -115,8 +127,15 @@ class GraphSets:
             return []
         return hits if len(hits) <= k else []
 
-    def _is_doubtful(self, chosen: GraphQuery, others: Sequence[GraphQuery], value: Value) -> bool:
-        """Whether drugs are named that another reading, as likely and as short, does not name."""
+    def _is_doubtful(
+        self,
+        chosen: GraphQuery,
+        others: Sequence[GraphQuery],
+        value: Value,
+        language: Language,
+    ) -> bool:
+        """Whether another reading, as likely and as short, says otherwise: in English of drugs, in
+        Chinese of anything."""
         for other in others:
             if other.cost - chosen.cost > _EQUAL or len(other.kinds) > len(chosen.kinds):
                 continue
@@ -126,7 +145,7 @@ class GraphSets:
             except BadCalculation:
                 continue
             differs = _set_of(rival).members and _said(rival) != _said(value)
-            if differs and "drug" in (chosen.kinds[-1], other.kinds[-1]):
+            if differs and (language == "zh" or "drug" in (chosen.kinds[-1], other.kinds[-1])):
                 return True
         return False
 
@@ -142,7 +161,7 @@ class GraphSets:
             for hit in rank_hits(
                 ((passage, 1.0) for passage in self._passages(value, words if n == last else ())),
                 text,
-                f"{_STEP}{n}",
+                f"{STEP}{n}",
             )
         ]
 
@@ -170,86 +189,6 @@ def _begins_word(word: str, text: str) -> bool:
         return word in text
     end = r"(?!\w)" if word.isdigit() else ""
     return re.search(rf"(?<!\w){re.escape(word)}{end}", text) is not None
-
-
-@dataclass(frozen=True)
-class FoundRelations:
-    """Retrievals carried out before: the relations of their members are the hits of a search."""
-
-    plan: LogicalPlan
-    hits: Sequence[Hit]
-    language: Language = "en"
-    """Of the names that members are told by, where they have one."""
-
-    @cached_property
-    def passages(self) -> Mapping[Edge, Hit]:
-        """A hit of each relation."""
-        return dict(self._relations)
-
-    @cached_property
-    def _relations(self) -> list[tuple[Edge, Hit]]:
-        forms = {step.n: step.action for step in self.plan.steps}
-        read = [(_read_edge(hit, forms[_step_of(hit)]), hit) for hit in self.hits]
-        return [(edge, hit) for edge, hit in read if edge is not None]
-
-    def named(self, name: str) -> ConceptSet:
-        """The concept of this name among the members, so that it is the same as theirs."""
-        wanted = name.casefold()
-        ids = [h.passage.locator.code for h in self.hits if wanted in _folded_names(h)] or [wanted]
-        return ConceptSet({id: Member(id, name) for id in ids}, name)
-
-    def retrieve(self, n: int, form: Retrieval, values: Values) -> ConceptSet:
-        """The members of step `n`, each behind the relations of the member that it hangs on."""
-        near, far = (form.s, form.o) if form.s.name or form.s.alias in values else (form.o, form.s)
-        start = values.get(near.alias)
-        known = start.members.values() if isinstance(start, ConceptSet) else ()
-        behind = {name: one.edges for one in known for name in self.names_of(one.concept)}
-        members: dict[str, Member] = {}
-        for edge, hit in self._relations:
-            if _step_of(hit) == n:
-                ends = (edge.subject, edge.object)
-                before = next((behind[end] for end in ends if end in behind), ())
-                one = Member(hit.passage.locator.code, self._tell_name(edge, hit), (*before, edge))
-                members.setdefault(one.concept, one)
-        origin = start.origin if isinstance(start, ConceptSet) else near.name
-        reached = values[far.alias] = ConceptSet(members, origin)
-        return reached
-
-    def names_of(self, concept: str) -> frozenset[str]:
-        """All names of a member, in small letters."""
-        own = (_folded_names(hit) for hit in self.hits if hit.passage.locator.code == concept)
-        return next(own, frozenset({concept.casefold()}))
-
-    def _tell_name(self, edge: Edge, hit: Hit) -> str:
-        """The member's name in the question's language, else as the relation has it."""
-        title = hit.passage.title
-        own = edge.subject_name if edge.subject in _folded_names(hit) else edge.object_name
-        if self.language == language_of(own):
-            return own
-        return next((n for n in title.split("/") if language_of(n) == self.language), own)
-
-
-def _step_of(hit: Hit) -> int:
-    return int(hit.source.removeprefix(_STEP))
-
-
-def _folded_names(hit: Hit) -> frozenset[str]:
-    # All names in one line; a single name may have a slash of its own.
-    title = hit.passage.title.casefold()
-    return frozenset((title, *title.split("/")))
-
-
-def _read_edge(hit: Hit, form: Form) -> Edge | None:
-    """The relation that a hit states; its ends are named in small letters."""
-    stated = _RELATION.match(hit.passage.text)
-    if stated is None or not isinstance(form, Retrieval):
-        return None
-    relation = read_vocabulary().relations[form.p.type]
-    for predicate in sorted(relation.out | relation.inverse):
-        subject, separator, object_ = stated[1].partition(f", {predicate}, ")
-        if separator:
-            return Edge(subject.casefold(), predicate, object_.casefold(), subject, object_)
-    return None
 
 
 @dataclass(frozen=True)
@@ -297,7 +236,7 @@ class GraphRoute:
         for step in plan.steps:
             value = values[step.n]
             ids = tuple(lookups.passages[e].passage.id for e in _edges_of(value)[:SHOWN])
-            run.emit(FormSolved(step.n, "done", _names_of(value), passages=ids))
+            run.emit(FormSolved(step.n, "done", tell_value(value), passages=ids))
         why = f"by the graph: {len(plan.steps)} steps"
         return Solution(answer, Halt.CONVERGED, why, run.usage, DecidedBy.METHOD)
 
@@ -308,7 +247,7 @@ def _options_among(value: Value, question: Question, relations: FoundRelations) 
         ids = _set_of(value).members
         names = {name for id in ids for name in relations.names_of(id)}
     else:
-        names = {_names_of(value).casefold(), *(("是", "有") if isinstance(value, Verdict) else ())}
+        names = {tell_value(value).casefold(), *_SAID.get(tell_value(value), ())}
     return [letter for letter, option in question.lettered if option.casefold().strip() in names]
 
 
@@ -324,7 +263,7 @@ def _set_of(value: Value) -> ConceptSet:
             return value
         case Amount(_, counted):
             return counted
-        case Verdict(_, because):
+        case Verdict(_, because, _):
             return because
         case Comparison(best, _):
             return best
@@ -333,16 +272,17 @@ def _set_of(value: Value) -> ConceptSet:
 def _said(value: Value) -> set[str]:
     """What is told of a value: a verdict or an amount, else the members."""
     if isinstance(value, Verdict | Amount):
-        return {_names_of(value)}
+        return {tell_value(value)}
     return set(_set_of(value).members)
 
 
-def _names_of(value: Value) -> str:
+def tell_value(value: Value) -> str:
+    """A value in short: names, a number, "yes", "no" or "not stated"."""
     match value:
         case Amount(number, _):
             return f"{number:.0f}"
-        case Verdict(holds, _):
-            return "yes" if holds else "not stated"
+        case Verdict():
+            return value.said
         case _:
             return "; ".join(_set_of(value).names)
 
@@ -368,8 +308,10 @@ def _word_value(value: Value, passages: Mapping[Edge, Hit], language: Language) 
             head = _BEST[language].format(best=best.origin, sizes=summary)
             statements = [Statement(head, tuple(numbers.values()))]
         case Verdict():
-            facts = _word_edges(edges, language)
-            statements = [Statement(_YES[language].format(facts=facts), tuple(numbers.values()))]
+            said = (_NO if value.denies else _YES)[language].format(
+                facts=_word_edges(edges, language)
+            )
+            statements = [Statement(said, tuple(numbers.values()))]
         case _:
             statements = [
                 Statement(

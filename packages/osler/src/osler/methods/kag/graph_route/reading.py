@@ -1,125 +1,19 @@
-"""What a question says of the graph: the concepts that it names, and the words around them.
-
-Kinds of concepts and the relations between them are those of `relations.toml`.
-"""
+"""What a question says of the graph: the concepts that it names, and the words around them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 from osler.graph.link import ConceptMention, Dictionary
 from osler.graph.store import Graph
+from osler.methods.kag.graph_route.vocabulary import Vocabulary, read_vocabulary
 from osler.retrieve import STOP_WORDS
-from osler.text import has_cjk, read_packaged_table
+from osler.retrieve.entity_names import packaged_names
+from osler.text import has_cjk
 from osler.types import Language
-
-
-@dataclass(frozen=True, slots=True)
-class ConceptKind:
-    """What a concept is: a drug, a disease, a gene."""
-
-    name: str
-    types: frozenset[str]
-    """Semantic types of graphs."""
-
-
-@dataclass(frozen=True, slots=True)
-class RelationKind:
-    """A relation that questions ask for, and the predicates by which graphs state it."""
-
-    name: str
-    ends: frozenset[tuple[str, str]]
-    """Kinds of the first and the second end."""
-    out: frozenset[str]
-    """Predicates stated from the first end."""
-    inverse: frozenset[str]
-    """Predicates stated from the second end."""
-    symmetric: bool = False
-
-    def steps_from(self, kind: str) -> Iterator[tuple[bool, str]]:
-        """Whether one goes forward, and to which kind, from a concept of this kind."""
-        for first, second in sorted(self.ends):
-            if first == kind:
-                yield True, second
-            if second == kind and not (self.symmetric and first == kind):
-                yield False, first
-
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """Kinds and relations, with a pattern for the words of each in both languages."""
-
-    kinds: Mapping[str, ConceptKind]
-    relations: Mapping[str, RelationKind]
-    patterns: Mapping[Language, Mapping[tuple[str, str], re.Pattern[str]]]
-    """By language; keyed by ("kind" | "relation" | "word", name)."""
-    empty_zh: frozenset[str]
-    """Chinese characters that carry no content."""
-
-    def kinds_of(self, types: frozenset[str]) -> frozenset[str]:
-        """The kinds of a concept with these semantic types."""
-        return frozenset(name for name, kind in self.kinds.items() if kind.types & types)
-
-    def default_relation(self, kind: str, wanted: str) -> tuple[RelationKind, bool] | None:
-        """The first relation of the file between two kinds, and whether it goes forward."""
-        for relation in self.relations.values():
-            for forward, other in relation.steps_from(kind):
-                if other == wanted:
-                    return relation, forward
-        return None
-
-
-@cache
-def read_vocabulary() -> Vocabulary:
-    """The vocabulary that comes with Osler."""
-    tables = read_packaged_table(__package__, "relations.toml")
-    words = tables["words"]
-    kinds = {
-        name: ConceptKind(name, frozenset(row["types"])) for name, row in tables["kind"].items()
-    }
-    relations = {name: _make_relation(name, row) for name, row in tables["relation"].items()}
-    rows = [
-        ("kind", tables["kind"]),
-        ("relation", tables["relation"]),
-        ("word", _word_rows(words)),
-    ]
-    patterns: dict[Language, dict[tuple[str, str], re.Pattern[str]]] = {
-        "en": {(g, n): _english(row["en"]) for g, named in rows for n, row in named.items()},
-        "zh": {
-            (g, n): _chinese(row["zh"])
-            for g, named in rows
-            for n, row in named.items()
-            if "zh" in row
-        },
-    }
-    return Vocabulary(kinds, relations, patterns, frozenset(words["zh_empty"]))
-
-
-def _make_relation(name: str, row: Mapping[str, list[str]]) -> RelationKind:
-    ends = frozenset((a, b) for a, _, b in (pair.partition(">") for pair in row["ends"]))
-    inverse = frozenset(row.get("inverse", ()))
-    return RelationKind(name, ends, frozenset(row["out"]), inverse, bool(row.get("symmetric")))
-
-
-def _word_rows(words: Mapping[str, list[str]]) -> dict[str, dict[str, list[str]]]:
-    names = [key.removeprefix("en_") for key in words if key.startswith("en_")]
-    found: dict[str, dict[str, list[str]]] = {}
-    for name in names:
-        found[name] = {"en": words[f"en_{name}"]}
-        found[name]["zh"] = words["zh_empty_words" if name == "empty" else f"zh_{name}"]
-    return found
-
-
-def _english(words: list[str]) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w-])(?:{'|'.join(words)})(?![\w-])", re.IGNORECASE)
-
-
-def _chinese(words: list[str]) -> re.Pattern[str]:
-    return re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))))
-
 
 _ASKING = re.compile(
     r"\b(?:which|what|how many|number of|list|name)\b"
@@ -131,6 +25,8 @@ _BETWEEN = re.compile(r"\W{0,3}(?:(?:is|are|were|was|the|some|other|all)\W+){0,3
 _PASSIVE = re.compile(r"\s+by\b|(?<=病因)", re.IGNORECASE)
 _HAS = re.compile(r"ha(?:s|ve)", re.IGNORECASE)
 _PLURAL = re.compile(r"(?<=[a-z]{3})s\b")
+_THAT_ONE = re.compile(r"那[种个类]$")
+_NOUN = re.compile(r"[症用应]$|病因$|禁忌$")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
@@ -141,8 +37,10 @@ class NamedStart:
     start: int
     end: int
     name: str
-    """As the question writes it."""
+    """As the question writes it; a name of the graph's where the graph does not have that one."""
     kinds: frozenset[str]
+    concepts: tuple[str, ...] = ()
+    """Identifiers of those that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +71,11 @@ class QuestionReading:
     relations: tuple[RelationCue, ...]
     kinds: tuple[KindCue, ...]
     operators: frozenset[str]
-    """Of "count", "not", "more", "fewer", "or", "whether"."""
+    """Of "count", "not", "more", "fewer", "or", "whether", "may"."""
     asks: int
     """Question words: "which", "how many"."""
-    negation: int
-    """Where "not" stands; -1 without one."""
+    negations: tuple[int, ...]
+    """Where "not" stands."""
     unexplained: tuple[str, ...]
     """Words of content that are none of these."""
     qualifiers: tuple[str, ...] = ()
@@ -186,15 +84,24 @@ class QuestionReading:
     @cached_property
     def passed_kinds(self) -> int:
         """How many kinds the question names, without those that only say what a name is ("the
-        drug warfarin")."""
+        drug warfarin"). In Chinese 的 parts the two: 引起甲亢的病 is another."""
+        near = 1 if self.language == "zh" else 2
         return sum(
             not any(
                 cue.kind in one.kinds
-                and min(abs(cue.start - one.end), abs(one.start - cue.end)) < 2
+                and min(abs(cue.start - one.end), abs(one.start - cue.end)) < near
                 for one in self.starts
             )
             for cue in self.kinds
         )
+
+    def is_object(self, at: int, cue: RelationCue) -> bool:
+        """Whether what ends at `at` is what a Chinese verb acts on: it stands after the verb, or a
+        question word between the two is the subject ("X 是什么引起的", but "X 有哪些并发症")."""
+        if at > cue.start or cue.passive:
+            return True
+        between = _ASKING.search(self.text, at, cue.start)
+        return between is not None and not _NOUN.search(self.text[cue.start : cue.end])
 
     @cached_property
     def asked(self) -> KindCue | None:
@@ -209,8 +116,10 @@ class QuestionReading:
                     return cue
         if self.language == "zh":
             # 治疗哮喘的药物有哪些: the noun stands before the question word.
-            before = [cue for cue in self.kinds if asking and cue.end <= asking[0].start()]
-            return before[-1] if before else self.kinds[-1] if self.kinds else None
+            # 那个病: the one on the way, which is not asked for.
+            kinds = [one for one in self.kinds if not _THAT_ONE.search(self.text[: one.start])]
+            before = [cue for cue in kinds if asking and cue.end <= asking[0].start()]
+            return before[-1] if before else kinds[-1] if kinds else None
         is_open = any(match[0].casefold() == "what" for match in asking)
         return self.kinds[0] if self.kinds and not is_open else None
 
@@ -226,7 +135,8 @@ class QuestionReader:
         named = self._find_starts(text, vocabulary)
         # "The infection that …" is a concept on the way, though "infection" is a name too.
         starts = tuple(one for one in named if len(named) == 1 or not _opens_clause(one, text))
-        left = _blank(text, [(one.start, one.end) for one in starts])
+        named, starts = starts, _drop_repeated(starts)
+        left = _blank(text, [(one.start, one.end) for one in named])
         both: tuple[Language, ...] = ("en", "zh") if has_cjk(text) else ("en",)
         spans = [
             (group, name, *match.span())
@@ -252,6 +162,12 @@ class QuestionReader:
             # "Has more indications" says nothing of symptoms.
             if presents or not _HAS.fullmatch(text, cue.start, cue.end)
         )
+        operators = frozenset(name for name, _, _ in words if name != "empty")
+        if {"may", "whether"} <= operators and not relations:  # may it be given, or is it barred?
+            start, end = next((s, e) for name, s, e in words if name == "may")
+            relations = (RelationCue(start, end, frozenset({"contraindicates", "interacts"})),)
+        elif "may" in operators:
+            operators -= {"may"}
         qualifying = {at for word, at in unexplained if _qualifies(word, at, left, kinds)}
         return QuestionReading(
             text,
@@ -259,24 +175,26 @@ class QuestionReader:
             starts,
             relations,
             kinds,
-            frozenset(name for name, _, _ in words if name != "empty"),
+            operators,
             sum(not _is_relative(match, left, relations) for match in _ASKING.finditer(text)),
-            negations[0] if negations else -1,
+            tuple(negations),
             tuple(word for word, at in unexplained if at not in qualifying),
             tuple(word for word, at in unexplained if at in qualifying),
         )
 
     def _find_starts(self, text: str, vocabulary: Vocabulary) -> tuple[NamedStart, ...]:
         mentions = self._find_mentions(text)
-        ids = [id for mention in mentions for id in mention.concepts]
-        typed = self.graph.types_of(ids) if ids else {}
+        every_id = [id for mention in mentions for id in mention.concepts]
+        typed = self.graph.types_of(every_id) if every_id else {}
         found = []
         for mention in mentions:
             name = text[mention.start : mention.end]
             every = [typed.get(id, frozenset()) for id in mention.concepts]
             kinds = frozenset(kind for types in every for kind in vocabulary.kinds_of(types))
             if kinds and not _is_vocabulary(name, vocabulary):
-                found.append(NamedStart(mention.start, mention.end, name, kinds))
+                known = name if self.graph.find_exact(name) else self._name_of(mention)
+                ids = mention.concepts
+                found.append(NamedStart(mention.start, mention.end, known, kinds, ids))
         rest = _blank(text, [(one.start, one.end) for one in found])
         found += self._find_abbreviations(rest, vocabulary)
         return tuple(sorted(found, key=lambda one: one.start))
@@ -287,10 +205,29 @@ class QuestionReader:
         found = dictionary.find_mentions(text)
         singular = dictionary.find_mentions(_PLURAL.sub(" ", text))
         chosen: list[ConceptMention] = []
-        for one in sorted((*found, *singular), key=lambda each: each.start - each.end):
-            if all(one.end <= other.start or other.end <= one.start for other in chosen):
+        other = self._find_other_names(text) if has_cjk(text) else ()
+        for one in sorted((*found, *singular, *other), key=lambda each: each.start - each.end):
+            if all(one.end <= kept.start or kept.end <= one.start for kept in chosen):
                 chosen.append(one)
         return chosen
+
+    def _find_other_names(self, text: str) -> Iterator[ConceptMention]:
+        """Chinese names that the graph lacks, of concepts of which it has another name."""
+        for group in packaged_names().groups:
+            written = [name for name in group.names if has_cjk(name) and name in text]
+            if not written:
+                continue
+            # A group without a Latin name is of lay words; what they mean comes first.
+            lay = group.also[:1] if all(map(has_cjk, group.names)) else ()
+            found = next(filter(None, map(self.graph.find_exact, (*group.names, *lay))), [])
+            concepts = tuple(dict.fromkeys(one.concept for one in found))
+            for name in written if concepts else ():
+                for match in re.finditer(re.escape(name), text):
+                    yield ConceptMention(*match.span(), concepts)
+
+    def _name_of(self, mention: ConceptMention) -> str:
+        concept = self.graph.get_concept(mention.concepts[0])
+        return concept.name if concept else ""
 
     def _find_abbreviations(self, text: str, vocabulary: Vocabulary) -> Iterator[NamedStart]:
         """Names of two capitals ("AF"), which are too short to be looked for as words."""
@@ -299,7 +236,17 @@ class QuestionReader:
             typed = self.graph.types_of(ids) if ids else {}
             kinds = frozenset(kind for id in ids for kind in vocabulary.kinds_of(typed[id]))
             if kinds:
-                yield NamedStart(*match.span(), match[0], kinds)
+                yield NamedStart(*match.span(), match[0], kinds, tuple(ids))
+
+
+def _drop_repeated(starts: Sequence[NamedStart]) -> tuple[NamedStart, ...]:
+    """Without concepts that are named again later: "gout, which drugs treat gout"."""
+    later = [{id for other in starts[n + 1 :] for id in other.concepts} for n in range(len(starts))]
+    return tuple(
+        one
+        for one, again in zip(starts, later, strict=True)
+        if not one.concepts or not again.issuperset(one.concepts)
+    )
 
 
 def _opens_clause(one: NamedStart, text: str) -> bool:
@@ -311,6 +258,8 @@ def _qualifies(word: str, start: int, text: str, kinds: Sequence[KindCue]) -> bo
     """Whether the word that stands there says of a clause or a kind what its concept is called."""
     end = text.find(word, start) + len(word)
     clause = re.match(r"s? (?:that|which) ", text[end:])
+    if has_cjk(word):
+        clause = clause or _THAT_ONE.search(text[: text.find(word, start)])
     return clause is not None or any(cue.start - end in (0, 1) for cue in kinds)
 
 

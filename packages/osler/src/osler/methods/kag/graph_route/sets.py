@@ -14,7 +14,7 @@ from typing import Protocol
 from osler.errors import BadCalculation
 from osler.graph.items import Edge
 from osler.graph.store import Graph
-from osler.methods.kag.graph_route.reading import RelationKind, Vocabulary, read_vocabulary
+from osler.methods.kag.graph_route.vocabulary import RelationKind, Vocabulary, read_vocabulary
 from osler.methods.kag.logical_forms import (
     Constraint,
     Deduce,
@@ -70,6 +70,13 @@ class Verdict:
 
     holds: bool
     because: ConceptSet
+    denies: bool = False
+    """Whether what is stated means no: it may not be given."""
+
+    @property
+    def said(self) -> str:
+        """The verdict in a word."""
+        return ("no" if self.denies else "yes") if self.holds else "not stated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +103,10 @@ def execute_plan(plan: LogicalPlan, lookups: FormLookup) -> dict[int, Value]:
             case Math(content, target, alias):
                 told = [_value_of(item, values, lookups) for item in content]
                 found[n] = values[alias or f"#{n}"] = _compute(target, told)
-            case Deduce(_, content, _, alias):
+            case Deduce(_, content, target, alias):
                 told = [_value_of(item, values, lookups) for item in content]
-                found[n] = values[alias or f"#{n}"] = shared_members(told)
+                verdict = replace(shared_members(told), denies=target == "permitted")
+                found[n] = values[alias or f"#{n}"] = verdict
             case Output(variables):
                 found[n] = _output([_value_of(item, values, lookups) for item in variables])
     return found

@@ -1,0 +1,122 @@
+"""Kinds of concepts and the relations between them, with the words that questions use for them.
+
+They are those of `relations.toml`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from osler.text import read_packaged_table
+from osler.types import Language
+
+_AROUND = re.compile(r"\(\?<?[=!][^)]*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class ConceptKind:
+    """What a concept is: a drug, a disease, a gene."""
+
+    name: str
+    types: frozenset[str]
+    """Semantic types of graphs."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelationKind:
+    """A relation that questions ask for, and the predicates by which graphs state it."""
+
+    name: str
+    ends: frozenset[tuple[str, str]]
+    """Kinds of the first and the second end."""
+    out: frozenset[str]
+    """Predicates stated from the first end."""
+    inverse: frozenset[str]
+    """Predicates stated from the second end."""
+    symmetric: bool = False
+
+    def steps_from(self, kind: str) -> Iterator[tuple[bool, str]]:
+        """Whether one goes forward, and to which kind, from a concept of this kind."""
+        for first, second in sorted(self.ends):
+            if first == kind:
+                yield True, second
+            if second == kind and not (self.symmetric and first == kind):
+                yield False, first
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Kinds and relations, with a pattern for the words of each in both languages."""
+
+    kinds: Mapping[str, ConceptKind]
+    relations: Mapping[str, RelationKind]
+    patterns: Mapping[Language, Mapping[tuple[str, str], re.Pattern[str]]]
+    """By language; keyed by ("kind" | "relation" | "word", name)."""
+    empty_zh: frozenset[str]
+    """Chinese characters that carry no content."""
+
+    def kinds_of(self, types: frozenset[str]) -> frozenset[str]:
+        """The kinds of a concept with these semantic types."""
+        return frozenset(name for name, kind in self.kinds.items() if kind.types & types)
+
+    def default_relation(self, kind: str, wanted: str) -> tuple[RelationKind, bool] | None:
+        """The first relation of the file between two kinds, and whether it goes forward."""
+        for relation in self.relations.values():
+            for forward, other in relation.steps_from(kind):
+                if other == wanted:
+                    return relation, forward
+        return None
+
+
+@cache
+def read_vocabulary() -> Vocabulary:
+    """The vocabulary that comes with Osler."""
+    tables = read_packaged_table(__package__, "relations.toml")
+    words = tables["words"]
+    kinds = {
+        name: ConceptKind(name, frozenset(row["types"])) for name, row in tables["kind"].items()
+    }
+    relations = {name: _make_relation(name, row) for name, row in tables["relation"].items()}
+    rows = [
+        ("kind", tables["kind"]),
+        ("relation", tables["relation"]),
+        ("word", _word_rows(words)),
+    ]
+    patterns: dict[Language, dict[tuple[str, str], re.Pattern[str]]] = {
+        "en": {(g, n): _english(row["en"]) for g, named in rows for n, row in named.items()},
+        "zh": {
+            (g, n): _chinese(row["zh"])
+            for g, named in rows
+            for n, row in named.items()
+            if "zh" in row
+        },
+    }
+    return Vocabulary(kinds, relations, patterns, frozenset(words["zh_empty"]))
+
+
+def _make_relation(name: str, row: Mapping[str, list[str]]) -> RelationKind:
+    ends = frozenset((a, b) for a, _, b in (pair.partition(">") for pair in row["ends"]))
+    inverse = frozenset(row.get("inverse", ()))
+    return RelationKind(name, ends, frozenset(row["out"]), inverse, bool(row.get("symmetric")))
+
+
+def _word_rows(words: Mapping[str, list[str]]) -> dict[str, dict[str, list[str]]]:
+    names = [key.removeprefix("en_") for key in words if key.startswith("en_")]
+    found: dict[str, dict[str, list[str]]] = {}
+    for name in names:
+        found[name] = {"en": words[f"en_{name}"]}
+        found[name]["zh"] = words["zh_empty_words" if name == "empty" else f"zh_{name}"]
+    return found
+
+
+def _english(words: list[str]) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(words)})(?![\w-])", re.IGNORECASE)
+
+
+def _chinese(words: list[str]) -> re.Pattern[str]:
+    # The longest first; what is looked for around a word is no part of it.
+    bare = {word: len(_AROUND.sub("", word)) for word in words}
+    return re.compile("|".join(sorted(words, key=bare.__getitem__, reverse=True)))
