@@ -16,9 +16,7 @@ from osler.errors import BadCalculation
 from osler.graph.items import Edge
 from osler.graph.store import Graph
 from osler.methods.kag.graph_route.found import STEP, FoundRelations
-from osler.methods.kag.graph_route.planning import plan_queries
 from osler.methods.kag.graph_route.queries import GraphQuery, write_plan
-from osler.methods.kag.graph_route.reading import QuestionReader
 from osler.methods.kag.graph_route.sets import (
     Amount,
     Comparison,
@@ -98,6 +96,10 @@ class GraphSets:
     def settle(self, question: str) -> SettledPlan | None:
         """The plan of a question with the value of each step, and the words that a concept on the
         way is called by; `None` where none has an answer that is beyond doubt."""
+        # What reads questions is imported once there is a graph to ask.
+        from osler.methods.kag.graph_route.planning import plan_queries
+        from osler.methods.kag.graph_route.reading import QuestionReader
+
         reading = QuestionReader(self.graph).read(question, language_of(question))
         queries = plan_queries(reading)
         for n, query in enumerate(queries):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from osler.methods.kag.graph_route.reading import NamedStart
-from osler.methods.kag.graph_route.vocabulary import RelationKind
 from osler.methods.kag.logical_forms import (
     Deduce,
     Form,
@@ -18,6 +17,10 @@ from osler.methods.kag.logical_forms import (
     Retrieval,
     SpoNode,
 )
+
+if TYPE_CHECKING:
+    from osler.methods.kag.graph_route.reading import NamedStart
+    from osler.methods.kag.graph_route.vocabulary import RelationKind
 
 
 @dataclass(frozen=True, slots=True)
