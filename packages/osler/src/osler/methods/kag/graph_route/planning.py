@@ -32,6 +32,8 @@ _TURNED = 8.0
 _NEAR = 40.0
 # Cost of going back over the relation just followed: "the drugs for what X treats" is rarely meant.
 _BACK = 30.0
+# Cost of what acts as what is acted on; a Chinese yes or no is never told at that cost.
+_AGAINST = 40.0
 # Characters of " by the ".
 _BY = 8
 _MOST_TRIED = 8
@@ -189,6 +191,8 @@ class _QueryBuilder:
             if self._asks_for_others(hops):
                 return  # the concept itself would be among them
             cost += _BACK * sum(map(self._goes_back, hops, hops[1:]))
+        if operation == "judgement" and self.is_chinese and cost >= _AGAINST:
+            return
         if misfit is not None:
             yield replace(query, cost=cost + misfit, is_complete=not misfit)
 
@@ -318,8 +322,11 @@ class _QueryBuilder:
             return 0.0
         is_subject = (at <= cue.start) != cue.passive
         if self.is_chinese:
-            is_subject = not self.reading.is_object(at, cue)
-        return 0.0 if is_subject == forward else 40.0
+            # "A 是 B 引起的": what stands nearest to the verb is its subject.
+            nearer = any(at < one.start < cue.start for one in self.reading.starts)
+            is_subject = not (nearer and self.operation == "judgement")
+            is_subject = is_subject and not self.reading.is_object(at, cue)
+        return 0.0 if is_subject == forward else _AGAINST
 
 
 def _cost_of(chain: tuple[float, tuple[Hop, ...]]) -> float:
