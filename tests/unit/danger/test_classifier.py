@@ -163,11 +163,12 @@ def test_a_fragment_that_adds_to_the_question_before_is_read_by_rules_alone() ->
 
 
 def test_no_labelled_text_is_such_a_fragment() -> None:
-    """So that reading them by rules alone costs none of what was measured."""
-    texts = [
-        json.loads(line)["text"]
+    """So that reading them by rules alone loses none of those in danger."""
+    cases = [
+        json.loads(line)
         for path in sorted(danger.CASES.glob("*.jsonl"))
         for line in path.read_text(encoding="utf-8").splitlines()
     ]
-    assert len(texts) > 7000
+    texts = [case["text"] for case in cases if case["label"] != danger.NONE]
+    assert len(texts) > 3000
     assert not [text for text in texts if _says_too_little(text)]
