@@ -51,10 +51,10 @@ sentences 914 and 1,081; with 48 and 14 it is 944 and 1,117, for half as much ti
 LIKELY = 0.5
 """Probability from which sentences of trusted sources answer alone, and quotes behind the first may
 not be about something else."""
-FAR = 0.6
+FAR = 0.5
 """Relevance in a language of `BY_MEANING` below which nothing is near, whatever stands out among
-the sentences. Of 20 unseen Chinese questions about no medicine 19 lie below, of 135 with an
-answer 3, none of which has a right first quote."""
+the sentences. Of 59 Chinese questions about no medicine 49 lie below, of 465 dev and seen ones with
+an answer 2, one of which has a right first quote; at .6 it is 53, 8 and 3."""
 LEAST_WORDS = 2
 """Words of a question in the other language that say enough to read its texts by."""
 UNTRUSTED = 1
