@@ -37,15 +37,20 @@ def osler(home: Path) -> Osler:
     environment = {**os.environ, **OFFLINE, "OSLER__HOME": str(home), "COLUMNS": "100"}
 
     def call(
-        *words: str, cwd: Path | None = None, stdin: bytes | None = None, language: str = ""
+        *words: str,
+        cwd: Path | None = None,
+        stdin: bytes | None = None,
+        language: str = "",
+        own: Path | None = None,
     ) -> object:
+        in_own = {"OSLER__HOME": str(own)} if own else {}
         done = subprocess.run(  # noqa: S603
             [sys.executable, "-m", "osler", *words],
             input=stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
             cwd=cwd or home,
-            env=environment | ({"LANG": language, "LC_ALL": ""} if language else {}),
+            env=environment | in_own | ({"LANG": language, "LC_ALL": ""} if language else {}),
             timeout=300,
             check=False,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -70,14 +71,16 @@ def test_what_is_english_is_found() -> None:
     assert _find_english("经过：auto；(osler trace 2026-x)\n--set KEY=VALUE 一项设置") == set()
 
 
-def test_a_chinese_reader_meets_no_english_word(built: Osler, tmp_path: Path) -> None:
+def test_a_chinese_reader_meets_no_english_word(built: Osler, home: Path, tmp_path: Path) -> None:
+    own = tmp_path.with_name(f"{tmp_path.name}-home")
+    shutil.copytree(home, own, ignore=shutil.ignore_patterns("runs"))
     (tmp_path / "痛风.md").write_text("# 痛风\n\n急性发作时可用秋水仙碱。\n", encoding="utf-8")
     (tmp_path / "坏.pdf").write_bytes(b"x")
     (tmp_path / "空.txt").write_bytes(b"")
     (tmp_path / "乱.txt").write_bytes(b"\xff\xfe\xc0abc\x80")
     found = {}
     for words in JOURNEY:
-        done = built(*words, cwd=tmp_path, language="zh_CN.UTF-8")
+        done = built(*words, cwd=tmp_path, language="zh_CN.UTF-8", own=own)
         if english := _find_english(done.stdout + done.stderr):
             found[" ".join(words)] = sorted(english)
     assert found == {}
