@@ -24,6 +24,10 @@ settings.register_profile(
 settings.register_profile("laws", settings.get_profile("full"), max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "full"))
 
+# Ray keeps the token of the home that it was first begun in, and the servers that it begins later
+# read that of the home then: tests have homes of their own.
+os.environ.setdefault("RAY_AUTH_TOKEN", "0" * 64)
+
 LOOPBACK = ("127.", "localhost", "::1", "0.0.0.0")  # noqa: S104  compared with, never bound
 
 

@@ -104,3 +104,18 @@ async def test_who_waits_for_a_write_that_fails_is_told_and_the_next_is_written(
     with pytest.raises(StorageFailed, match="the disk is full"):
         await together.put("bad")
     await together.put("good")
+
+
+async def test_runs_that_hold_back_go_on_in_the_order_in_which_they_came() -> None:
+    """Else a place in the queue that was told would change."""
+    pace, gone = Admission(), []
+
+    async def hold_back(number: int) -> None:
+        await pace.wait_for_lull()
+        gone.append(number)
+
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(20):
+            tasks.create_task(hold_back(number))
+            await asyncio.sleep(0.001 * (number % 3))
+    assert gone == sorted(gone)

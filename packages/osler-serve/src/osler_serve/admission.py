@@ -35,6 +35,8 @@ class Admission:
     def __init__(self) -> None:
         self._last = float("-inf")
         self._held = 0
+        self._turn = asyncio.Lock()
+        """Who came first goes on first: a place in the queue is told, and does not change."""
 
     def note_request(self) -> None:
         """One came in."""
@@ -46,10 +48,11 @@ class Admission:
         began = self._last = time.monotonic()  # what took so long since may be other requests
         self._held += 1
         try:
-            while (due := self._calm_from(began)) > time.monotonic():
-                await asyncio.sleep(due - time.monotonic())
-                if time.monotonic() > due + GAP:  # the loop is busy: requests may wait unread
-                    self.note_request()
+            async with self._turn:
+                while (due := self._calm_from(began)) > time.monotonic():
+                    await asyncio.sleep(due - time.monotonic())
+                    if time.monotonic() > due + GAP:  # the loop is busy: requests may wait unread
+                        self.note_request()
         finally:
             self._held -= 1
 

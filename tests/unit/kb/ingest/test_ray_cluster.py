@@ -152,7 +152,7 @@ from pathlib import Path
 from osler.kb.base import KnowledgeBase
 from osler.kb.ingest import bulk
 from slow_encoder import Slow
-bulk.encode_pending = partial(bulk.encode_pending, size=4)
+bulk.encode_pending = partial(bulk.encode_pending, size=1)
 def tell(what, done, total):
     print(what, done, flush=True)
 with KnowledgeBase.open(Path(sys.argv[1])) as kb:
