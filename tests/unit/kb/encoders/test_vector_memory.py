@@ -41,10 +41,19 @@ def test_it_is_the_encoder_in_all_else() -> None:
     assert memory.identity == counting.identity
     assert memory.dimension == counting.dimension
     assert memory.languages == counting.languages
-    memory.encode(["gout"], kind="passage")
-    memory.encode(["gout"], kind="passage")
     memory.encode(["gout", "iron"], kind="query")
-    assert counting.asked == ["gout", "gout", "gout", "iron"]
+    memory.encode(["gout", "iron"], kind="query")
+    assert counting.asked == ["gout", "iron", "gout", "iron"]
+
+
+def test_no_passage_is_encoded_twice() -> None:
+    counting = Counting()
+    memory = VectorMemory(counting)
+    first = memory.encode(["gout", "iron", "gout"], kind="passage")
+    again = memory.encode(["iron", "gout", "zinc"], kind="passage")
+    assert counting.asked == ["gout", "iron", "zinc"]
+    assert (first == HashingEncoder().encode(["gout", "iron", "gout"], kind="passage")).all()
+    assert (again == HashingEncoder().encode(["iron", "gout", "zinc"], kind="passage")).all()
 
 
 def test_passages_whose_vectors_a_search_has_read_are_not_encoded_again() -> None:

@@ -70,7 +70,7 @@ class Encoder(Protocol):
 
 
 class VectorMemory:
-    """An `Encoder` that encodes no query twice, nor a passage whose vector a search has read.
+    """An `Encoder` that encodes no text twice, nor a passage whose vector a search has read.
 
     A question is searched in every source at the same time: one search encodes it, the others
     wait for its vector. What several searches found is then compared with the question.
@@ -119,11 +119,12 @@ class VectorMemory:
         import numpy as np
 
         with self._lock:
-            known = [self._passages.get(text) for text in texts]
-        unknown = [text for text, vector in zip(texts, known, strict=True) if vector is None]
-        made = iter(self._encoder.encode(unknown, kind="passage") if unknown else ())
-        rows = [next(made) if vector is None else vector for vector in known]
-        return np.stack(rows) if rows else np.empty((0, self.dimension), np.float32)
+            known = {text: self._passages[text] for text in texts if text in self._passages}
+        if unknown := [text for text in dict.fromkeys(texts) if text not in known]:
+            made = list(self._encoder.encode(unknown, kind="passage"))
+            self.remember_passages(unknown, made)
+            known |= zip(unknown, made, strict=True)
+        return np.array([known[text] for text in texts], np.float32).reshape(-1, self.dimension)
 
 
 def _keep(memory: OrderedDict[str, Vectors], text: str, vector: Vectors, most: int) -> None:
@@ -391,8 +392,7 @@ def encode_by_language(
 
     makers = [encoder_for(encoder, language) for language in languages]
     if len({id(maker) for maker in makers}) <= 1:
-        maker = makers[0] if makers else encoder_for(encoder, "en")
-        return maker.encode(texts, kind=kind)
+        return (makers or [encoder])[0].encode(texts, kind=kind)
     vectors = np.empty((len(texts), encoder.dimension), np.float32)
     for maker in {id(one): one for one in makers}.values():
         rows = [row for row, one in enumerate(makers) if one is maker]

@@ -122,9 +122,12 @@ def _choose_of_name(family: tuple[str, ...], question: str) -> str:
 
 def find_aliases(formulas: Mapping[str, Formula], text: str) -> list[AliasMatch]:
     """The formulas' names in a text, in order; a longer name wins over one inside it."""
-    found = []
-    for pattern, ids in _alias_table(tuple(formulas.values())):
-        found += [AliasMatch(*match.span(), ids) for match in pattern.finditer(text)]
+    found, folded = [], text.casefold()
+    for alias, ids in _alias_table(tuple(formulas.values())).items():
+        # Most names are not in a question, and a pattern takes longer to make than to search.
+        if alias.casefold().split()[0] in folded:
+            pattern = _alias_pattern(alias)
+            found += [AliasMatch(*match.span(), ids) for match in pattern.finditer(text)]
     kept: list[AliasMatch] = []
     for match in sorted(found, key=lambda each: each.start - each.end):
         if not any(match.start < other.end and other.start < match.end for other in kept):
@@ -148,21 +151,19 @@ def nearest_formulas(formulas: Mapping[str, Formula], text: str, *, most: int = 
 
 
 @lru_cache(maxsize=8)
-def _alias_table(
-    formulas: tuple[Formula, ...],
-) -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
+def _alias_table(formulas: tuple[Formula, ...]) -> dict[str, tuple[str, ...]]:
+    """Each name with its formulas."""
     table: dict[str, list[str]] = {}
     for formula in formulas:
         for alias in (formula.title, formula.title_zh, *formula.aliases):
             table.setdefault(alias, []).append(formula.id)
-    # A possessive and a plural are the same name.
-    return tuple(
-        (
-            re.compile(label_pattern(alias) + (r"(?:['’]s?)?" if alias[-1:].isascii() else "")),
-            tuple(ids),
-        )
-        for alias, ids in table.items()
-    )
+    return {alias: tuple(ids) for alias, ids in table.items()}
+
+
+@lru_cache(maxsize=1_000)
+def _alias_pattern(alias: str) -> re.Pattern[str]:
+    """Finds a name; a possessive and a plural are the same name."""
+    return re.compile(label_pattern(alias) + (r"(?:['’]s?)?" if alias[-1:].isascii() else ""))
 
 
 def _has_value(formula: Formula, question: str, match: AliasMatch) -> bool:
