@@ -392,7 +392,7 @@ def encode_by_language(
 
     makers = [encoder_for(encoder, language) for language in languages]
     if len({id(maker) for maker in makers}) <= 1:
-        return (makers or [encoder])[0].encode(texts, kind=kind)
+        return (makers or [encoder_for(encoder, "en")])[0].encode(texts, kind=kind)
     vectors = np.empty((len(texts), encoder.dimension), np.float32)
     for maker in {id(one): one for one in makers}.values():
         rows = [row for row, one in enumerate(makers) if one is maker]
