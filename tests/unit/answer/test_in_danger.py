@@ -64,13 +64,26 @@ def test_what_is_merely_nearest_is_not_shown_to_somebody_in_danger() -> None:
     near = replace(lid, evidence=tuple(replace(one, use="nearest") for one in lid.evidence))
     found = answer_below_notice(near, asked, notice("emergency"))
     assert (found.evidence, found.statements) == ((), ())
-    assert found.note == NOTHING_SAID["en"]
+    assert found.note == "No passages are shown with this notice."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "took cialis yesterday morning, now in A&E with chest pain. can he have gtn?",
+        "Back from Ghana, took every one of my malaria pills, now a temperature of 40 and confused",
+    ],
+)
+def test_a_drug_taken_as_it_should_be_hides_nothing(text: str) -> None:
+    found = answer_below_notice(quoted(HEART), Question("q", text), notice("emergency"))
+    assert [one.quote for one in found.evidence] == [HEART]
 
 
 @pytest.mark.parametrize(
     ("text", "kinds"),
     [
         ("I took 40 tablets of paracetamol", ("emergency",)),
+        ("he has taken the whole box of his heart tablets", ("emergency",)),
         ("Does it hurt to die of paracetamol?", ("self-harm",)),
     ],
 )
@@ -83,7 +96,7 @@ def test_to_somebody_who_took_too_much_only_what_is_about_poisoning_is_shown(
     assert [one.quote for one in found.evidence] == [LIVER]
     nothing = answer_below_notice(quoted(TABLETS), Question("q", text), notice(*kinds))
     assert (nothing.statements, nothing.evidence) == ((), ())
-    assert nothing.note == NOTHING_SAID["en"]
+    assert nothing.note == "No passages are shown with this notice."
     assert nothing.grounding is Grounding.ABSTAINED
 
 

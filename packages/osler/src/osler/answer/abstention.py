@@ -150,11 +150,19 @@ _BELOW_NOTICE: dict[Language, str] = {
     "en": "This does not replace the call. What the texts say of it:",
     "zh": "以下内容不能代替呼救。资料中的相关原文：",
 }
+_WITHHELD: dict[Language, str] = {
+    "en": "No passages are shown with this notice.",
+    "zh": "出现此提示时不显示资料原文。",
+}
 _TAKEN = re.compile(
-    r"\boverdos|\btoo (?:many|much)\b|\b(?:took|taken|swallowed|drank|ate|ingested)\b|\bpoison"
+    r"\boverdos|\btoo (?:many|much)\b|\b(?:swallowed|drank|drunk|ate|ingested)\b|\bpoison"
+    # A drug that was taken as it should be is no poisoning: "took Cialis last night".
+    r"|\b(?:took|taken?|taking|had|gave|given)\b.{0,40}\b(?:whole|entire|handful|box|pack(?:et)?"
+    r"|bottle|strip|double|twice|extra|wrong|lots?|loads?|bunch|several|[1-9]\d+|dozens?)\b"
     r"|过量|中毒|误服|吞|吃了|喝了|服了",
     re.IGNORECASE,
 )
+"""Somebody may have had too much, or what is no food."""
 _POISONING = re.compile(
     r"\boverdos|\bpoison|\btoxic|\bantidote|\bingest|\bacetylcysteine|\bactivated charcoal"
     r"|过量|中毒|解毒|洗胃|活性炭",
@@ -173,7 +181,7 @@ def answer_below_notice(answer: Answer, question: Question, notice: DangerNotice
     if "self-harm" in notice.kinds or _TAKEN.search(question.text):
         kept = tuple(filter(_is_about_poisoning, kept))
     if not kept:
-        return Answer(note=NOTHING_SAID[answer.language], language=answer.language)
+        return Answer(note=_WITHHELD[answer.language], language=answer.language)
     numbers = {answer.evidence.index(one) + 1: n for n, one in enumerate(kept, 1)}
     said = (
         replace(one, cites=tuple(numbers[n] for n in one.cites if n in numbers))
