@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.answer.checks import CHECKS, AskedFacts, failed_checks, find_subjects
+from osler.answer.checks import (
+    CHECKS,
+    AskedFacts,
+    failed_checks,
+    find_subjects,
+    is_named_nowhere,
+)
 from osler.answer.named import find_drugs
 from osler.answer.sentences import QuoteCandidate
 from osler.retrieve.asked import QuestionReader
@@ -225,6 +231,10 @@ def test_patients_without_what_this_one_has_are_others() -> None:
         ("could my son have croup", ["croup"]),
         ("What is the treatment for a wart of the foot?", ["wart of the foot"]),
         ("How do I know if my INR is too high?", []),
+        ("best treatment for scabies", ["scabies"]),
+        ("whats the first-line drug for gout", ["gout"]),
+        ("warning signs of parkinsons years before the shaking?", []),
+        ("stroke symptoms started 2 hours ago whats the treatment", []),
     ],
 )
 def test_what_one_thing_is_asked_of_is_read(question: str, subjects: list[str]) -> None:
@@ -284,6 +294,26 @@ def test_what_is_said_under_another_disease_is_of_that_one() -> None:
     assert not fails(
         "another disease", "心肌梗死后多久能开车", "一个月内不能开车。", title="脑卒中"
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "nowhere"),
+    [
+        ("can i fly after a pneumothorax", True),
+        ("can i fly after a stroke", False),
+        ("which tablets for my sore throat", True),
+        ("can i take warfarin after a pneumothorax", False),
+        ("stroke, no pneumothorax: may I fly?", False),
+        ("dad has no pneumothorax, may he fly?", False),
+        ("气胸多久能坐飞机", True),
+        ("中风后多久能坐飞机", False),
+        ("没有气胸，能坐飞机吗", False),
+        ("大便黑黑的要紧吗", False),
+    ],
+)
+def test_a_disease_that_no_text_names_is_named_nowhere(question: str, nowhere: bool) -> None:
+    texts = ["Stroke. Do not drive or fly until advised.", "脑卒中后未经同意不要驾车或乘飞机。"]
+    assert is_named_nowhere(AskedFacts(READER.read(question)), texts) is nowhere
 
 
 def test_a_class_is_no_other_name_of_a_drug() -> None:

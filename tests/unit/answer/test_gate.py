@@ -246,13 +246,22 @@ async def test_what_stands_out_from_the_sentences_beside_it_is_surer() -> None:
 
 
 async def test_what_is_about_another_subject_is_no_answer_however_near() -> None:
-    scurvy = "The symptoms of scurvy are bleeding gums."
-    asked = Question("q", "What are the symptoms of rickets?")
-    passage = hit(scurvy)
-    (found,) = await judging(KnownJudge({scurvy: 4.0})).weigh_sentences(asked.text, [passage])
+    other = "The symptoms of beta-mannosidosis are bleeding gums."
+    asked = Question("q", "What are the symptoms of alpha-mannosidosis?")
+    passage = hit(other)
+    (found,) = await judging(KnownJudge({other: 4.0})).weigh_sentences(asked.text, [passage])
     assert found.relevance == pytest.approx(chance(4.0 - weigh_failures([*DECISIVE][:1]) * FAILED))
     assert weigh_failures([*[*DECISIVE][:1], "amount"]) > 3 * weigh_failures(["amount", "both"]) / 2
-    assert (await judging(KnownJudge({scurvy: 4.0})).weigh_evidence(asked, [passage])).quotes == []
+    assert (await judging(KnownJudge({other: 4.0})).weigh_evidence(asked, [passage])).quotes == []
+
+
+async def test_a_disease_that_no_passage_names_is_answered_by_none_and_none_is_near() -> None:
+    scurvy = "The symptoms of scurvy are bleeding gums."
+    gate = judging(KnownJudge({scurvy: 4.0}))
+    assert (
+        await gate.weigh_sentences("What are the signs of rickets in a baby?", [hit(scurvy)]) == []
+    )
+    assert await gate.weigh_sentences("What are the signs of scurvy?", [hit(scurvy)])
 
 
 async def test_the_judge_reads_the_sentence_in_its_place() -> None:

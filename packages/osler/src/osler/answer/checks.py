@@ -127,8 +127,12 @@ class AskedFacts:
     def diseases(self) -> list[tuple[str, ...]]:
         """What is asked about by their names, where it is no drug. Chinese lay names are too few
         to tell what a text is about: the check takes right sentences there."""
-        known = not (self.drugs or has_cjk(self.asked.text))
-        return find_diseases(self.asked.text) if known else []
+        return [] if has_cjk(self.asked.text) else self.only_diseases
+
+    @cached_property
+    def only_diseases(self) -> list[tuple[str, ...]]:
+        """The diseases that are asked about, by all their names, where no drug is."""
+        return [] if self.drugs else find_diseases(self.asked.text)
 
     @cached_property
     def conditions(self) -> list[str]:
@@ -225,6 +229,26 @@ def names_another_disease(facts: AskedFacts, quote: ReadQuote) -> bool:
         return False
     whole = ReadText(f"{quote.heading}. {quote.passage}")
     return not any(whole.has_any(names) for names in facts.diseases)
+
+
+def is_named_nowhere(facts: AskedFacts, texts: Sequence[str]) -> bool:
+    """Whether diseases are all that is asked about, and no text names one of them.
+
+    What the patient is said not to have does not count; nor do lay words in Chinese, which name
+    symptoms."""
+    named = [
+        names
+        for names in facts.only_diseases
+        if not has_cjk(names[0]) and not _is_denied(names, facts.asked.text)
+    ]
+    read = [ReadText(text) for text in texts] if named else []
+    return bool(named) and not any(one.has_any(names) for one in read for names in named)
+
+
+def _is_denied(names: Sequence[str], asked: str) -> bool:
+    listed = "|".join(map(re.escape, names))
+    denied = rf"(?:没有?|无|不是|\b(?:no|not|without) )(?:{listed})"
+    return re.search(denied, asked, re.IGNORECASE) is not None
 
 
 def lacks_condition(facts: AskedFacts, quote: ReadQuote) -> bool:

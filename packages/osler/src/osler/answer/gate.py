@@ -16,7 +16,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import exp, fsum
 
-from osler.answer.checks import CHECKS, AskedFacts, failed_checks, is_withheld, weigh_failures
+from osler.answer.checks import (
+    CHECKS,
+    AskedFacts,
+    failed_checks,
+    is_named_nowhere,
+    is_withheld,
+    weigh_failures,
+)
 from osler.answer.columns import weigh_rows
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.errors import ModelError
@@ -209,6 +216,8 @@ class EvidenceGate:
     async def weigh_sentences(self, asked: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:
         """The sentences that are read, likeliest first; `relevance` is the probability."""
         facts = AskedFacts(self.reader.read(asked))
+        if is_named_nowhere(facts, [indexed_text(hit.passage) for hit in hits]):
+            return []
         found = await self.read_best(facts, hits)
         if not found:
             return []

@@ -91,5 +91,6 @@ def find_diseases(text: str) -> list[tuple[str, ...]]:
     named = [one.names for one in packaged_names().find_entities(text) if one.kind == DISEASE]
     for said in packaged_lexicon().find_names(text):
         meant = (one for name in said.names for one in packaged_names().find_entities(name))
-        named += [(*said.names, *one.names) for one in meant if one.kind == DISEASE]
+        written = text[said.start : said.end]
+        named += [(written, *said.names, *one.names) for one in meant if one.kind == DISEASE]
     return named
