@@ -1,9 +1,10 @@
-"""Questions for the value of a formula in other hands' words: right, wrong, asked back or left.
+"""Questions for a formula's value in other hands' words: right, wrong, a range, asked back or left.
 
     python benchmarks/formulas_by_hand.py benchmarks/formulas/third-en.tsv…
 
 A line is "formula TAB question TAB number". Right is the number, in one of the units that the
-answer tells it in, to 1.2 per cent (constants differ); a date is right as it stands.
+answer tells it in, to 1.2 per cent (constants differ); a date is right as it stands. A range that
+holds the number is neither right nor wrong.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ async def judge_answer(text: str, gold: str) -> str:
     if not solution.answer.evidence:
         return "asked back"
     told = re.split(r"（依据|, from ", solution.answer.text)[0]
+    if span := re.search(r"(-?[\d.]+) (?:to|至) (-?[\d.]+)", told):
+        return "range" if float(span[1]) <= float(gold) <= float(span[2]) else "wrong"
     numbers = re.findall(r"-?\d+(?:\.\d+)?", re.split("[:：]", told, maxsplit=1)[-1])
     if not re.fullmatch(r"-?[\d.]+", gold):
         return "right" if gold in told else "wrong"

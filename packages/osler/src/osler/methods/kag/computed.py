@@ -62,6 +62,10 @@ _UNKNOWN: dict[Language, str] = {
     "en": "Unknown, so the value is told without and with it: {names}.",
     "zh": "不详、按无与有分别计算：{names}。",
 }
+_UNREAD: dict[Language, str] = {
+    "en": "Not understood: {names}. Told whether each item is there, the score is one number.",
+    "zh": "未能读懂：{names}。请逐项说明有无，即可得出单一分值。",
+}
 _DEFAULT: dict[Language, str] = {
     "en": "Not given, the usual value was taken: {names}.",
     "zh": "未给出、按常用值计算：{names}。",
@@ -279,7 +283,8 @@ def _list_assumed(result: FormulaResult, reading: SlotReading, language: Languag
         if name not in flags
     ]
     unknown = [input_words()[name].names[language] for name in reading.unknown]
-    notes = [(_UNKNOWN, unknown), (_ABSENT, absent), (_DEFAULT, usual)]
+    unread = [f"“{clause}”" for clause in reading.unread] if unknown else []
+    notes = [(_UNREAD, unread), (_UNKNOWN, unknown), (_ABSENT, absent), (_DEFAULT, usual)]
     return [text[language].format(names=joint.join(names)) for text, names in notes if names]
 
 

@@ -245,6 +245,7 @@ def _load_formulas() -> dict[str, Formula]:
                 **entry,
                 "inputs": tuple(map(_read_input, entry["inputs"])),
                 "aliases": tuple(entry["aliases"]),
+                "wordings": tuple(entry.get("wordings", ())),
             },
             id=id,
             compute=COMPUTE[id],

@@ -99,6 +99,8 @@ class Formula:
     """Limits of validity."""
     aliases: tuple[str, ...] = ()
     """Other names; a name of several formulas stands for the first of them."""
+    wordings: tuple[str, ...] = ()
+    """Names in other words (regular expressions, read without capitals)."""
     expression: str = ""
     """The formula in a line, with the inputs' names."""
 
@@ -207,6 +209,8 @@ def convert_number(wanted: NumberInput, number: float, unit: str) -> float:
         return number
     if unit.casefold().replace(" ", "") == "mmol/mol" and wanted.name == "hba1c":
         return number * _IFCC_SLOPE + _IFCC_OFFSET
+    if wanted.name == "heart_rate" and unit in ("s", "ms"):  # the interval between two beats
+        return 60 / number if unit == "s" else 60_000 / number
     # Calcium has two charges, all other ions of the formulas one.
     if wanted.substance == "calcium" and unit.casefold() == "meq/l":
         number /= 2

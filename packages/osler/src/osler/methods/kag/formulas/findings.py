@@ -42,6 +42,10 @@ class InputWords:
     choices: Mapping[str, ChoiceWords] | None = None
     finding: re.Pattern[str] | None = None
     """What stands for a finding."""
+    absent: re.Pattern[str] | None = None
+    """What stands for its absence."""
+    topic: re.Pattern[str] | None = None
+    """What speaks of a finding without saying whether it is there."""
     grades: Mapping[float, re.Pattern[str]] | None = None
     """Points of a graded response, with what stands for each."""
 
@@ -82,6 +86,8 @@ def _read_entry(number: Mapping[str, Any], finding: Mapping[str, Any]) -> InputW
         _any_of([*finding["words"], *map(re.escape, names.values())])
         if "words" in finding
         else None,
+        _any_of(finding["absent"]) if "absent" in finding else None,
+        _any_of(finding["topic"]) if "topic" in finding else None,
         {float(points): _any_of(words) for points, words in finding.get("grades", {}).items()}
         or None,
     )
@@ -103,16 +109,31 @@ def _any_of(words: list[str]) -> re.Pattern[str]:
 _NEGATION = re.compile(
     r"\b(?:no|not|non|nor|none|without|denies|denied|never|free of|absent|negative for|rather than"
     r"|neither)\b"
-    r"|n't\b|(?<!有)[无没]|未(?!成年|来|控制)|否认|排除|不伴|并非|不是",
+    r"|n't\b|(?<!有)[无没]|未(?!成年|来|控制)|否认|排除|不伴|并非|不是|不$",
+    re.IGNORECASE,
+)
+# A denial behind what it denies, up to the clause's end: "labile INR not applicable", "卒中（-）".
+_DENIED_BEHIND = re.compile(
+    r"\s*(?:disease|history|病史|史)?\s*[:：=]?\s*(?:(?:is |was )?(?:no|none|nil|absent|"
+    r"negative|not applicable|n/?a|"
+    r"denied|ruled out)(?=\s*(?:[,，.;；。!?]|and\b|$))|[(（][-－—][)）]|(?:无|没有|否|阴性|"
+    r"未见)(?=\s*(?:[,，.;；。、]|$)))",
+    re.IGNORECASE,
+)
+# What opens a sentence of its own behind a comma, where no denial before it holds.
+_SUBJECT = re.compile(
+    r"\b(?:i|he|she|we|they|it|is|are|was|were|has|have|had|takes?|think|but|though)\b|[有是]|但",
     re.IGNORECASE,
 )
 # What is only asked after.
 _OPEN = ("有无", "有没有", "是否有", "是否")
-# Somebody else's finding.
-_RELATIVE = re.compile(
-    r"\bfamily history of\b|\b(?:mother|father|brother|sister|parents?)\b|家族史|(?:父|母)亲",
+RELATIVE = re.compile(
+    r"\bfamily history of\b|\b(?:his|her|their|whose)\s(?:mum|mom|dad|mother|father|"
+    r"brother|sister|parents?|wife|husband|son|daughter)\b"
+    r"|\b(?:mother|father|brother|sister|parents?)\s(?:had|died)\b|家族史|[他她](?:父|母)亲|[他她][爸妈]",
     re.IGNORECASE,
 )
+"""Somebody else than the patient, whose findings count for nothing."""
 _CLAUSE = re.compile(
     r"[.;:?!。；：？！]|\s[-–—]\s|\bbut\b|\bwith\b|\bhas\b|\band has\b|但|(?<!不)伴"
     r"|(?<!没)有(?!无|没)"
@@ -133,14 +154,21 @@ def find_finding(name: str, text: str) -> list[bool]:
     for match in _named_in(name, text):
         clause = _clause_before(text, match.start())
         is_open = clause.endswith(_OPEN) or is_said_unknown(text, *match.span())
-        if not _RELATIVE.search(clause) and not is_open:
-            said.append(not is_negated(clause, text[match.end() :]))
+        rest = text[match.end() :]
+        if not RELATIVE.search(clause) and not is_open and not _is_doubtful(clause, rest):
+            said.append(not is_negated(clause, rest))
+    absent = input_words()[name].absent
+    said += [False] if absent is not None and absent.search(text) else []
     return list(dict.fromkeys(said))
 
 
 def is_unknown_finding(name: str, text: str) -> bool:
-    """Whether the text says that a finding is unknown."""
-    return any(is_said_unknown(text, *match.span()) for match in _named_in(name, text))
+    """Whether the text says that a finding is unknown, or leaves open whether it is denied."""
+    return any(
+        is_said_unknown(text, *match.span())
+        or _is_doubtful(_clause_before(text, match.start()), text[match.end() :])
+        for match in _named_in(name, text)
+    )
 
 
 def _named_in(name: str, text: str) -> Iterator[re.Match[str]]:
@@ -154,14 +182,37 @@ def is_negated(clause: str, rest: str = "") -> bool:
     A denial holds up to the next comma, and along a list that ends in "or": "no fever, rash or
     cough". `rest`: the words behind the finding, where such a list may end.
     """
-    denials = list(_NEGATION.finditer(clause))
-    if not denials:
-        return False
-    scope = clause[denials[-1].end() :]
-    if not re.search(r"[,，、]", scope):
+    if _DENIED_BEHIND.match(rest):
         return True
+    scope = _denied_scope(clause)
+    if scope is None or not re.search(r"[,，、]", scope):
+        return scope is not None
+    if _SUBJECT.search(re.split(r"[,，]", scope, maxsplit=1)[-1]):
+        return False
     listed = scope + re.split(r"[.;。；]|\bbut\b|但", rest)[0]
     return bool(re.search(r"\b(?:or|nor)\b|或|、", listed))
+
+
+def _denied_scope(clause: str) -> str | None:
+    """What stands behind the last denial of a clause; `None` without one."""
+    denials = list(_NEGATION.finditer(clause))
+    return clause[denials[-1].end() :] if denials else None
+
+
+def _is_doubtful(clause: str, rest: str) -> bool:
+    """Whether a denial before a comma may hold for a name alone behind it: "no HTN, diabetes"."""
+    scope = _denied_scope(clause)
+    if scope is None or not re.search(r"[,，]", scope) or is_negated(clause, rest):
+        return False
+    alone = re.split(r"[,，]", scope)[-1] + re.split(r"[,，.;。；:：?？]", rest)[0]
+    items = re.split(r"[,，]", scope)
+    return (
+        not _SUBJECT.search(scope)
+        and not re.search(r"[^\W_]", alone)
+        and all(
+            len(item) <= 6 or (len(item.split()) in (1, 2, 3) and item.isascii()) for item in items
+        )
+    )
 
 
 def find_grades(name: str, text: str) -> list[float]:
@@ -226,7 +277,8 @@ def _clause_before(text: str, at: int) -> str:
 
 
 _PEOPLE = (
-    r"husband|wife|mother|mum|mom|father|dad|gran(?:ny|dad|dma|dpa|dmother|dfather)?|aunt(?:ie)?|uncle|gent"
+    r"husband|wife|mother|mum|mom|father|dad|gran(?:ny|dad|dma|dpa|dmother|dfather)?|"
+    r"aunt(?:ie)?|uncle|gent"
     r"(?:leman)?|lady|m[ae]n|wom[ae]n|male|female|patient|pt|s?he|son|daughter|brother|sister|who"
 )
 _N = r"(?<![\d.])(\d{1,3}(?:\.\d+)?)"
@@ -242,9 +294,12 @@ _AGES: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(
             rf"{_N}\s?-?\s?(?:years?|yrs?|y)\s?[-/]?\s?(?:old|of\s+age|o)\b"
-            rf"|{_N}\s?yo[fm]?\b|{_N}\s?周?岁|(?<![\d.])(\d{{2}})(?-i:[FM])\b|[男女]性?\s?{_N}(?=[,，、;；。\s]|$)"
-            rf"|\b(?:{_PEOPLE})(?:,|\s(?:is|was|of|aged?)|\s?\(|)\s(?<![\d.])(\d{{2,3}})(?=[,;)]|\.(?!\d)|\s|$)"
-            r"(?!\s?(?:kg|kilos?|lbs?|pounds?|c?m|f(?:ee|oo)?t|in|months?|weeks?|days?|mg|ml|%|per)\b)"
+            rf"|{_N}\s?yo[fm]?\b|{_N}\s?周?岁|(?<![\d.])(\d{{2}})(?-i:[FM])\b|"
+            rf"[男女]性?\s?{_N}(?=[,，、;；。\s]|$)"
+            rf"|\b(?:{_PEOPLE})(?:,|\s(?:is|was|of|aged?)|\s?\(|"
+            rf")\s(?<![\d.])(\d{{2,3}})(?=[,;)]|\.(?!\d)|\s|$)"
+            r"(?!\s?(?:kg|kilos?|lbs?|pounds?|c?m|f(?:ee|oo)?t|in|months?|weeks?|days?|mg|"
+            r"ml|per ?cent)\b|\s?%)"
             rf"|(?:\bage|\baged|\bage\s+(?:of|is)|年龄)\s?[:：为是]?\s?{_N}"
             r"(?!\s?(?:months?|weeks?|days?|个月|[天周]))",
             re.IGNORECASE,
@@ -270,6 +325,6 @@ def find_ages(text: str) -> list[Quantity]:
 
 def find_sexes(text: str) -> list[str]:
     """The sexes that the text's nouns name, else its pronouns; each once."""
-    choices = input_words()["sex"].choices or {}
+    choices, text = input_words()["sex"].choices or {}, RELATIVE.sub("", text)
     named = [sex for sex, words in choices.items() if words.pattern.search(text)]
     return named or [sex for sex, pattern in _PRONOUNS.items() if pattern.search(text)]

@@ -39,13 +39,18 @@ _OTHER_WEIGHT = re.compile(
     r"(?:ideal|target|birth|理想|目标|出生)(?:\s*(?:body)?\s*)?$", re.IGNORECASE
 )
 
+BOUNDS = {
+    "heart_rate_over_100": ("heart_rate", 100.0),
+    "uncontrolled_hypertension": ("systolic", 160.0),
+}
+"""Findings that a measured value over a bound tells, by the value's input."""
+
 
 def assign_quantities(formula: Formula, text: str) -> dict[str, list[Quantity]]:
     """The quantities that belong to each input, by the name before or behind them, or by a unit
     that only it has."""
     wanted = [each.name for each in formula.inputs if isinstance(each, NumberInput)]
-    if "heart_rate_over_100" in {each.name for each in formula.inputs}:
-        wanted.append("heart_rate")
+    wanted += [BOUNDS[each.name][0] for each in formula.inputs if each.name in BOUNDS]
     labels = _find_labels(text, wanted)
     common = find_common_unit(text)
     assigned: dict[str, list[Quantity]] = {name: [] for name in wanted}
@@ -56,13 +61,21 @@ def assign_quantities(formula: Formula, text: str) -> dict[str, list[Quantity]]:
             continue
         name = _owner_of(quantity, labels, used, wanted, text)
         if name in assigned:
-            takes_common = not quantity.unit and common in input_words()[name].units
-            assigned[name].append(replace(quantity, unit=common) if takes_common else quantity)
+            unit = common or _next_unit(quantity, text)
+            takes = not quantity.unit and unit in input_words()[name].units
+            assigned[name].append(replace(quantity, unit=unit) if takes else quantity)
     for pair in find_pressures(text):
         for name, number in (("systolic", pair.systolic), ("diastolic", pair.diastolic)):
             if name in assigned:
                 assigned[name].append(Quantity(pair.start, pair.end, number, "mmHg", ""))
     return assigned
+
+
+def _next_unit(quantity: Quantity, text: str) -> str:
+    """The unit of the next number of the sentence: "PaO2 62 and PaCO2 34 mmHg"; "" for none."""
+    end = re.compile(r"[;；。!?！？]|\.\s|$").search(text, quantity.end)
+    rest = [each for each in find_quantities(text) if each.start >= quantity.end]
+    return rest[0].unit if rest and end and rest[0].start < end.start() else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +110,7 @@ def _owner_of(
     if before and _BETWEEN.fullmatch(text, labels[before[-1]].end, quantity.start):
         i, name = before[-1], labels[before[-1]].name
         # "sodium, 140 kg": behind a comma only a fitting unit makes it the input's own.
-        apart = re.search(r"[,，]", text[labels[i].end : quantity.start])
+        apart = name not in wanted or re.search(r"[,，]", text[labels[i].end : quantity.start])
         if i not in used and (not apart or _unit_fits(name, quantity)):
             used.add(i)
             return name
@@ -129,7 +142,8 @@ def _unit_fits(name: str, quantity: Quantity) -> bool:
     """Whether the unit is one that questions give for the input."""
     words = input_words()[name]
     if not quantity.unit:
-        return not words.units
+        low, high = words.likely or (0, 0)
+        return not words.units or low <= quantity.number <= high
     common = {*words.units, *words.alone}
     if common & {"mmol/L"}:
         common.add("mEq/L")

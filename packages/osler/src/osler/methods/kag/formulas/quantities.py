@@ -16,8 +16,12 @@ _UNITS: tuple[tuple[str, str, float], ...] = (
     (r"(?:K|k)\s?/\s?[µμu][Ll]", "10^9/L", 1),
     (r"/\s?(?:[µμu][Ll]|mm\^?[3³])", "1/microliter", 1),
     (r"mg\s?/\s?d[Ll]|mg\s?%|毫克\s?/\s?分升", "mg/dL", 1),
-    (rf"mmol{_LITRE}|毫摩尔?{_LITRE}", "mmol/L", 1),
-    (rf"(?:[µμu]mol|微摩尔?){_LITRE}", "µmol/L", 1),
+    (rf"(?:mmol|毫摩尔?)(?:{_LITRE}|\s?(?:per|每)\s?(?:lit(?:re|er)|升))", "mmol/L", 1),
+    (
+        rf"(?:[µμu]mol|micromol(?:es)?|微摩尔?)(?:{_LITRE}|\s?(?:per|每)\s?(?:lit(?:re|er)|升))",
+        "µmol/L",
+        1,
+    ),
     (rf"mEq{_LITRE}", "mEq/L", 1),
     (r"mmol\s?/\s?mol", "mmol/mol", 1),
     (r"g\s?/\s?d[Ll]|克\s?/\s?分升", "g/dL", 1),
@@ -34,6 +38,7 @@ _UNITS: tuple[tuple[str, str, float], ...] = (
     (rf"(?:kilograms?|kilos?|kgs?){_WORD_END}|公斤|千克", "kg", 1),
     (rf"(?:lbs?|pounds?){_WORD_END}|磅", "lb", 1),
     (r"斤", "kg", 0.5),
+    (rf"(?:stones?|st){_WORD_END}", "lb", 14),
     (rf"(?:milligrams?|mg){_WORD_END}|毫克", "mg", 1),
     (rf"(?:centimet(?:re|er)s?|cm){_WORD_END}|厘米|公分", "cm", 1),
     (rf"(?:inch(?:es)?|in){_WORD_END}(?!\s+(?:a|the|an|his|her)\b)", "inch", 1),
@@ -54,11 +59,17 @@ _UNIT = re.compile("|".join(f"(?P<u{i}>{pattern})" for i, (pattern, _, _) in enu
 _QUANTITY = re.compile(_NUMBER)
 _IN_ALL = re.compile(
     r"(?:单位)?(?:都|均|全部?)(?:是|为|以|按|用)?\s?"
-    r"|\b(?:all|both)(?: values)?(?: are)?(?: given)?(?: in)?\s"
+    r"|\b(?:all|both|everything|values|units?)(?: values)?(?: are| is)?(?: given|"
+    r" measured)?(?: in)?:?\s"
 )
 """What stands before a unit that is told once, for all numbers without one."""
 _FEET = re.compile(
-    r"(?<![A-Za-z\d.])(\d)\s?(?:ft\.?|feet|foot|['′])\s?(\d{1,2})(?:\s?(?:inch(?:es)?|in\b|[\"″]|''))?"
+    r"(?<![A-Za-z\d.])(\d)\s?(?:ft\.?|feet|foot|['′])\s?(\d{1,2})(?:\s?(?:inch(?:es)?|"
+    r"in\b|[\"″]|''))?"
+)
+_STONES = re.compile(
+    r"(?<![A-Za-z\d.])(\d{1,2})\s?(?:stones?|"
+    r"st)(?:\s(?:and\s)?(\d{1,2})(?!\d)(?:\s?(?:lbs?|pounds?)\b)?)?(?![A-Za-z])"
 )
 _METRES = re.compile(r"(?<![A-Za-z\d.])([12])\s?[m米]\s?(\d{2})(?!\d)")
 _PRESSURE = re.compile(
@@ -106,7 +117,7 @@ def find_quantities(text: str) -> list[Quantity]:
     """The numbers of a text with their units, in order; blood pressures are left out."""
     taken = [(pair.start, pair.end) for pair in find_pressures(text)]
     found = []
-    for quantity in (*_compound_heights(text), *_plain_quantities(text)):
+    for quantity in (*_compound_measures(text), *_plain_quantities(text)):
         if not any(quantity.start < end and start < quantity.end for start, end in taken):
             found.append(quantity)
             taken.append((quantity.start, quantity.end))
@@ -120,10 +131,13 @@ def find_common_unit(text: str) -> str:
     return _UNITS[int((unit.lastgroup or "u0")[1:])][1] if unit else ""
 
 
-def _compound_heights(text: str) -> Iterator[Quantity]:
+def _compound_measures(text: str) -> Iterator[Quantity]:
     for match in _FEET.finditer(text):
         inches = 12 * float(match[1]) + float(match[2])
         yield Quantity(match.start(), match.end(), inches, "inch", match[0])
+    for match in _STONES.finditer(text):
+        pounds = 14 * float(match[1]) + float(match[2] or 0)
+        yield Quantity(match.start(), match.end(), pounds, "lb", match[0])
     for match in _METRES.finditer(text):
         centimetres = 100 * float(match[1]) + float(match[2])
         yield Quantity(match.start(), match.end(), centimetres, "cm", match[0])
@@ -150,7 +164,7 @@ _DIGITS = {sign: number for number, sign in enumerate("零一二三四五六七�
 _SPOKEN = re.compile(
     r"(?P<share>百分之)?(?<![一二两三四五六七八九十百几])"
     r"(?P<hundreds>[一二两三四五六七八九]百)?零?(?P<tens>[一二三四五六七八九]?十)?"
-    r"(?P<ones>[一二两三四五六七八九])?"
+    r"(?P<ones>[一二两三四五六七八九])?(?:点(?P<decimals>[零一二三四五六七八九]{1,2}))?"
     r"(?P<unit>岁|周岁|斤|公斤|千克|厘米|公分|米(?P<part>[一二三四五六七八九]{1,2})?|分钟|个?小时|次)?"
 )
 
@@ -162,14 +176,20 @@ def write_figures(text: str) -> str:
 
 def _write_figure(found: re.Match[str]) -> str:
     said = found["hundreds"] or found["tens"] or found["ones"]
-    if not said or not (found["share"] or found["unit"]):
+    # 十 alone may be "very" (十分) or "full" (十足).
+    is_number = (
+        found["hundreds"] or len(found["tens"] or "") > 1 or (found["tens"] and found["ones"])
+    )
+    if not said or not (found["share"] or found["unit"] or found["decimals"] or is_number):
         return found[0]
     hundreds = 100 * _DIGITS[found["hundreds"][0]] if found["hundreds"] else 0
     tens = found["tens"] or ""
     tenfold = 10 * (_DIGITS[tens[0]] if len(tens) > 1 else 1) if tens else 0
-    number = hundreds + tenfold + (_DIGITS[found["ones"]] if found["ones"] else 0)
+    number = str(hundreds + tenfold + (_DIGITS[found["ones"]] if found["ones"] else 0))
+    if found["decimals"]:
+        number += "." + "".join(str(_DIGITS[sign]) for sign in found["decimals"])
     if found["share"]:
         return f"{number}%{found['unit'] or ''}"
     if part := found["part"]:
         return f"{number}米{''.join(str(_DIGITS[sign]) for sign in part).ljust(2, '0')}"
-    return f"{number}{found['unit']}"
+    return f"{number}{found['unit'] or ''}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,12 +34,13 @@ from osler.methods.kag.formulas.findings import (
     read_choice,
     read_group,
 )
-from osler.methods.kag.formulas.owners import assign_quantities
+from osler.methods.kag.formulas.owners import BOUNDS, assign_quantities
 from osler.methods.kag.formulas.quantities import (
     Quantity,
     find_quantities,
     write_figures,
 )
+from osler.methods.kag.formulas.topics import find_unread, settle_topic
 
 ProblemKind = Literal["missing", "contradictory", "unit", "range"]
 # Values of one input that differ by less than this share are the same measurement, rounded.
@@ -73,7 +75,9 @@ class SlotReading:
     share: float
     """Share of the required inputs that the text mentions."""
     unknown: tuple[str, ...] = ()
-    """Findings that the text says are unknown."""
+    """Findings that the text says are unknown, or whose words were not understood."""
+    unread: tuple[str, ...] = ()
+    """Clauses that were not understood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +149,26 @@ def read_slots(formula: Formula, text: str) -> SlotReading:
         elif problem := _find_problem(wanted, values):
             problems.append(problem)
     flags = [each for each in formula.inputs if isinstance(each, FlagInput) and each not in stated]
-    unknown = [each for each in flags if is_unknown_finding(each.name, text)]
-    stated += unknown
+    unread = find_unread(formula, findings) if flags else []
+    unknown = [each for each in flags if unread or _is_open(each.name, findings)]
+    stated += [each for each in unknown if is_unknown_finding(each.name, text)]
     needed = [each for each in formula.inputs if not _may_be_absent(each)]
     share = len([each for each in needed if each in stated]) / len(needed) if needed else 1.0
     about_the_case = [each for each in stated if each.name not in _PERSON or len(needed) == 1]
     names = tuple(each.name for each in unknown)
-    return SlotReading(inputs, quotes, tuple(problems), len(about_the_case), share, names)
+    return SlotReading(
+        inputs, quotes, tuple(problems), len(about_the_case), share, names, tuple(unread)
+    )
+
+
+def _is_open(name: str, text: str) -> bool:
+    """Whether the text speaks of a finding and does not say that it is there or absent."""
+    if is_unknown_finding(name, text):
+        return True
+    try:
+        return settle_topic(name, text) is None
+    except LookupError:
+        return False
 
 
 def _part_labels(formula: Formula, text: str) -> str:
@@ -204,10 +221,10 @@ def _read_values(wanted: Input, text: str, assigned: dict[str, list[Quantity]]) 
     match wanted:
         case FlagInput(name=name):
             values = [_Value(there, "") for there in find_finding(name, text)]
-            if name == "heart_rate_over_100":
-                values += [
-                    _Value(each.number > 100, each.said) for each in _own_rates(text, assigned)
-                ]
+            values += _read_bound(name, text, assigned)
+            if not values and not is_unknown_finding(name, text):
+                with suppress(LookupError):
+                    values = [_Value(False, "")] if settle_topic(name, text) is False else []
             return values
         case ChoiceInput(name="sex"):
             return [_Value(sex, sex) for sex in find_sexes(text)]
@@ -219,13 +236,15 @@ def _read_values(wanted: Input, text: str, assigned: dict[str, list[Quantity]]) 
             return _read_numbers(wanted, text, assigned)
 
 
-def _own_rates(text: str, assigned: dict[str, list[Quantity]]) -> list[Quantity]:
-    """Measured heart rates: the 100 of "heart rate over 100" is none."""
-    pattern = input_words()["heart_rate_over_100"].finding
+def _read_bound(name: str, text: str, assigned: dict[str, list[Quantity]]) -> list[_Value]:
+    """Whether a measured value is over a finding's bound; the 100 of "heart rate over 100" is no
+    measurement."""
+    measured, bound = BOUNDS.get(name, ("", 0.0))
+    pattern = input_words()[name].finding
     spans = [match.span() for match in pattern.finditer(text)] if pattern else []
     return [
-        each
-        for each in assigned["heart_rate"]
+        _Value(each.number > bound, each.said)
+        for each in assigned.get(measured, ())
         if not any(start <= each.start < end for start, end in spans)
     ]
 

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from osler.methods.kag.formulas.base import Formula
-from osler.methods.kag.formulas.findings import input_words, label_pattern
+from osler.methods.kag.formulas.findings import find_ages, input_words, label_pattern
+from osler.methods.kag.formulas.quantities import (
+    find_pressures,
+    find_quantities,
+)
 from osler.retrieve import content_terms
 
 # Words of titles that name no subject: "kidney function" is no discriminant function.
@@ -46,14 +50,32 @@ _SUBJECTLESS = frozenset(
 )
 _SENTENCE = re.compile(r"(?<=[?!？！。])\s*|(?<=\.)\s+(?=[A-Z\d])|[;；]\s*")
 _ASKS = re.compile(
-    r"\b(?:what(?:'s|’s)?|how (?:much|many|high|large|big|long)|calculate|compute|estimate|"
-    r"determine|work out|give|find|predict|tell|needs?|wants?|like to know|looking for)\b"
+    r"\b(?:what(?:['’]?s)?|how (?:much|many|high|large|big|long)|calculate|compute|estimate|"
+    r"determine|work out|give|find|predict|tell|needs?|wants?|(?:would |'d )like|"
+    r"like to know|looking for|work(?:s)? out)\b"
     r"|多[少长大高重]|几分|几|计算|估算|估计|算|估|求|需要|想知道|想要",
+    re.IGNORECASE,
+)
+_QUESTION_WORD = re.compile(
+    r"\b(?:what|which|how|why|should|can|is|are|does)\b|多[少大]|什么|哪|几|怎|为何|吗|能不能|可以",
+    re.IGNORECASE,
+)
+# "She needs a Mosteller BSA. What is it?"
+_ASKS_IT = re.compile(
+    r"\bwhat\b[^.?!]{0,25}\b(?:it|that|this)\b[^.?!]{0,12}\?|(?:那|结果|这)?(?:应该)?是多少[？?]",
+    re.IGNORECASE,
+)
+# What may stand behind a name that is asked for without a verb.
+_CLOSING = re.compile(
+    r"\b(?:score|total|points?|pls|plz|please|thanks|thank you|for (?:him|her|me|them)|"
+    r"value|result)\b|"
+    r"评分|得分|总分|打分|谢谢|[\s,.!?=:，。！？：()（）~～]",
     re.IGNORECASE,
 )
 # A question about the measure, not for its value.
 _ABOUT = re.compile(
-    r"\b(?:dos(?:e|es|age|ing)|cut-?offs?|thresholds?|normal|ranges?|reference|interpret\w*|"
+    r"\b(?:dos(?:e|es|age|ing)|cut-?offs?|thresholds?|(?:what|is|the|a) normal|"
+    r"normal (?:values?|limits?)|ranges?|reference|interpret\w*|"
     r"meaning|means?(?! arterial| glucose)|definition|defined?|formula for|components?|"
     r"criteria for|treat\w*|manag\w+|contraindicat\w*|indicat\w+|drug|medication|next step|therapy|"
     r"limitations?|used for|why|which patients|stand for|accura\w+|validated|risk|mortality|"
@@ -63,12 +85,16 @@ _ABOUT = re.compile(
 )
 _VALUE_BEHIND = re.compile(
     r"\s*(?:\([^)]*\)\s*)?(?:is|was|of|=|:|：|为|是|<|>|≥|≤|below|above|under|over|less than|"
-    r"more than|小于|大于|低于|高于)?\s*(?:about\s+)?\d[\d.,]*(?P<unit>[\s-]?(?:kg(?![\w/])|cm\b|"
-    r"m(?![\w/])|lbs?\b|years?\b|y/?o\b|岁|公斤|千克|厘米|米))?",
+    r"more than|小于|大于|低于|高于)?\s*(?:about\s+)?(?=\d)",
     re.IGNORECASE,
+)
+# Units of what is told of a patient; others behind a name are the value's own.
+_OF_A_PATIENT = frozenset(
+    ["kg", "lb", "cm", "m", "inch", "foot", "year", "month", "week", "day", "percent"]
 )
 # What tells formulas of one name apart; another than these is the usual one.
 _TOLD_APART = {
+    "anion-gap-corrected": re.compile(r"\bgap\b|间隙", re.IGNORECASE),
     "parkland-first-8-hours": re.compile(
         r"\bfirst (?:8|eight) ?h|[头前首](?:一?个)?\s?[8八](?:个)?小时", re.IGNORECASE
     ),
@@ -102,6 +128,7 @@ def find_target(formulas: Mapping[str, Formula], question: str) -> Formula | Non
         and not _is_finding(question, match)
     ]
     asked = [match for match in matches if _is_asked(question, match)]
+    asked = [match for match in asked if not _is_topic(formulas, question, match, asked)]
     families = _merge_families(match.formulas for match in asked)
     if len(families) != 1:
         return None
@@ -128,6 +155,11 @@ def find_aliases(formulas: Mapping[str, Formula], text: str) -> list[AliasMatch]
         if alias.casefold().split()[0] in folded:
             pattern = _alias_pattern(alias)
             found += [AliasMatch(*match.span(), ids) for match in pattern.finditer(text)]
+    wordings = _worded(tuple(formulas.values())) if re.search(r"\d", text) else {}
+    for wording, ids in wordings.items():
+        found += [
+            AliasMatch(*match.span(), ids) for match in re.finditer(wording, text, re.IGNORECASE)
+        ]
     kept: list[AliasMatch] = []
     for match in sorted(found, key=lambda each: each.start - each.end):
         if not any(match.start < other.end and other.start < match.end for other in kept):
@@ -160,6 +192,16 @@ def _alias_table(formulas: tuple[Formula, ...]) -> dict[str, tuple[str, ...]]:
     return {alias: tuple(ids) for alias, ids in table.items()}
 
 
+@lru_cache(maxsize=8)
+def _worded(formulas: tuple[Formula, ...]) -> dict[str, tuple[str, ...]]:
+    """Each name in other words, as a pattern, with its formulas."""
+    wordings = dict.fromkeys(each for formula in formulas for each in formula.wordings)
+    return {
+        each: tuple(formula.id for formula in formulas if each in formula.wordings)
+        for each in wordings
+    }
+
+
 @lru_cache(maxsize=1_000)
 def _alias_pattern(alias: str) -> re.Pattern[str]:
     """Finds a name; a possessive and a plural are the same name."""
@@ -169,8 +211,15 @@ def _alias_pattern(alias: str) -> re.Pattern[str]:
 def _has_value(formula: Formula, question: str, match: AliasMatch) -> bool:
     """Whether the value stands behind the name; in "BMI of 80 kg and 1.75 m" the weight does."""
     found = _VALUE_BEHIND.match(question, match.end)
-    unit = (found["unit"] or "").strip(" -") if found else ""
-    return found is not None and (not unit or unit == formula.unit)
+    if found is None:
+        return False
+    if any(pair.start == found.end() for pair in find_pressures(question)):
+        return False
+    told = (*find_ages(question), *find_quantities(question))
+    behind = next((each for each in told if each.start == found.end()), None)
+    if behind is None or behind.unit not in _OF_A_PATIENT or question[behind.end :][:1] == "/":
+        return True
+    return behind.unit == formula.unit
 
 
 def _is_asked(question: str, match: AliasMatch) -> bool:
@@ -179,11 +228,16 @@ def _is_asked(question: str, match: AliasMatch) -> bool:
     sentence = question[start:end]
     if not question[start : match.start].strip() and question[match.end :].lstrip()[:1] in ":：":
         return question[match.end :].strip(" :：") != ""
-    if _ABOUT.search(question[start : match.start]) or _ABOUT.search(question[match.end : end]):
+    if _is_about(question[start : match.start]) or _ABOUT.search(question[match.end : end]):
         return False
     opens = not question[start : match.start].strip(" ,:：，") or sentence.rstrip().endswith(
         ("is", "is:", "为", "是", "为（ ）", "为( )")
     )
+    # "BP 94/52, curb65 pls": a name that closes a list of numbers.
+    if re.search(r"\d", question) and not _CLOSING.sub("", question[match.end :]):
+        return True
+    if _ASKS_IT.search(question[match.end :]):
+        return True
     # "Weight 70 kg, height 1.75 m: BMI?"
     before = question[start : match.start]
     closes = re.search(r"\d.*[:：]\s*$", before) is not None or sentence.rstrip()[-1:] in (
@@ -191,6 +245,25 @@ def _is_asked(question: str, match: AliasMatch) -> bool:
         "？",
     )
     return bool(_ASKS.search(sentence)) or opens or closes
+
+
+def _is_about(before: str) -> bool:
+    """Whether what stands before a name asks about the measure; "to dose her chemo, …" is why its
+    value is wanted."""
+    *earlier, own = re.split(r"[,，:：]", before)
+    return bool(_ABOUT.search(own)) or any(
+        _ABOUT.search(clause) and _QUESTION_WORD.search(clause) for clause in earlier
+    )
+
+
+def _is_topic(
+    formulas: Mapping[str, Formula], question: str, match: AliasMatch, asked: Sequence[AliasMatch]
+) -> bool:
+    """Whether a name is what another asked score counts: 肾功能 of a HAS-BLED score."""
+    others = {id for other in asked if other != match for id in other.formulas}
+    inputs = {each.name for id in others - {*match.formulas} for each in formulas[id].inputs}
+    topics = (input_words()[name].topic for name in inputs)
+    return any(topic.search(question[match.start : match.end]) for topic in topics if topic)
 
 
 def _is_finding(question: str, match: AliasMatch) -> bool:
