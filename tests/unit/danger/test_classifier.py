@@ -6,13 +6,21 @@ import hashlib
 import importlib.resources
 import json
 import zlib
+from dataclasses import replace
 from math import sqrt
+from pathlib import Path
 
 import danger
 import pytest
 
-from osler.build.danger import danger_notice
-from osler.danger.notice import BUCKETS, _says_too_little, hash_features, packaged_classifier
+from osler.build.danger import danger_notice, question_encoder
+from osler.danger.notice import (
+    BUCKETS,
+    Meaning,
+    _says_too_little,
+    hash_features,
+    packaged_classifier,
+)
 from osler.danger.phrases import Spelling
 from osler.settings import Settings
 from osler.types import DangerKind, Question
@@ -22,8 +30,7 @@ CARD = json.loads(FOLDER.joinpath("classifier.json").read_text(encoding="utf-8")
 UNSEEN = list(danger.read_cases(danger.UNSEEN))
 # Written, and committed, before the weights that are measured on them.
 UNSEEN_HASHES = {
-    "sixteenth": "535a32115aa05cfaf8256b067dca859ddb0d159bfa8cb758499a0e85cb9b824d",
-    "seventeenth": "6af3de9ea8a70fcc9d6753d4b95b166767b5c900fd084953414cffd632ca8019",
+    "eighteenth": "3f21cb9a520de62da0b3b9216461222bd51d7cdc6c1652c7c21cbd20ccd126a8",
 }
 NO_RULE = {
     "en": "I have stopped drinking water, hopefully it won't take long",
@@ -43,6 +50,9 @@ def test_the_weights_are_those_of_the_card_and_small() -> None:
     weights = FOLDER.joinpath("classifier.bin").read_bytes()
     assert hashlib.sha256(weights).hexdigest() == CARD["weights"]
     assert len(weights) <= 300_000
+    vectors = FOLDER.joinpath("meanings.bin").read_bytes()
+    assert hashlib.sha256(vectors).hexdigest() == CARD["weights of vectors"]
+    assert len(vectors) <= 20_000
     assert len(packaged_classifier().weights) == 2 * BUCKETS
 
 
@@ -68,8 +78,9 @@ def share_seen(label: str, language: str, seen: danger.Seen) -> float:
     return sum(bool(seen(c.text)) and label in (danger.NONE, *seen(c.text)) for c in own) / len(own)
 
 
-# Of 100 each: 95 and 99 emergencies, 90 and 93 of self-harm (research/log/safety.md).
-@pytest.mark.parametrize(("label", "least"), [("emergency", 0.95), ("self-harm", 0.9)])
+# Of 50 each: 42 and 44 emergencies, 43 and 34 of self-harm (research/log/safety.md); by words
+# alone 41 and 44, 37 and 35.
+@pytest.mark.parametrize(("label", "least"), [("emergency", 0.82), ("self-harm", 0.68)])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_of_unseen_questions_most_are_seen(label: str, least: float, language: str) -> None:
     seen = share_seen(label, language, danger.seen_by_both)
@@ -78,7 +89,57 @@ def test_of_unseen_questions_most_are_seen(label: str, least: float, language: s
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_few_look_alikes_are_taken_for_danger(language: str) -> None:
-    assert share_seen(danger.NONE, language, danger.seen_by_both) <= 0.06
+    assert share_seen(danger.NONE, language, danger.seen_by_both) <= 0.04
+
+
+def test_a_set_left_out_is_seen_better_with_vectors_than_by_words() -> None:
+    """By the card: each figure is of sets by other hands than those that were trained on."""
+    for language in ("en", "zh"):
+        with_vectors = CARD["sets left out, with vectors"][language]
+        assert with_vectors["recall"] >= 0.94
+        assert with_vectors["false alarms"] <= 0.03
+        assert with_vectors["false alarms, plain questions"] <= 0.01
+
+
+CALM = (
+    "how long is a insulin pen good for once its been started",
+    "the iron pills upset my tummy. Would it be just as good to swallow them every other day?",
+    "Been on fluoxetine since the spring and I feel like myself again. How much longer should I"
+    " stay on it?",
+)
+
+
+@pytest.mark.parametrize("text", CALM)
+def test_everyday_questions_about_medicines_have_no_notice(text: str) -> None:
+    assert danger.seen_by_both(text) == danger.seen_by_words(text) == frozenset()
+
+
+def test_a_vector_moves_the_odds_and_without_one_words_alone_count() -> None:
+    classifier = packaged_classifier()
+    near = Meaning([0.0, 0.0], ([3.0, 0.0], [0.0, 3.0]), (0.5, -0.5))
+    assert near.score([0.6, 0.8]) == pytest.approx((2.3, 1.9))
+    assert near.score([0.0, 0.0]) == (0.5, -0.5)
+    told = replace(
+        classifier, meanings={"en": Meaning([0.0, 0.0], ([20.0, 0.0], [0.0, 20.0]), (0, 0))}
+    )
+    weigh = told.weigh_signs
+    calm = "Which shelf are the biscuits on?"
+    assert weigh(calm, {}, overrules=True, encode=lambda *_: None) == {}
+    assert weigh(calm, {}, overrules=True, encode=lambda *_: [1.0, 0.0]) == {
+        "classifier: emergency": "emergency"
+    }
+
+
+def test_encoders_that_are_not_there_or_not_ours_leave_the_rules_and_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OSLER_CACHE", str(tmp_path))
+    encode = question_encoder(Settings())
+    assert encode is not None
+    assert encode("chest pain", "en") is encode("胸痛", "zh") is None
+    assert danger_notice(Settings(), Question("q", NO_RULE["en"])) is not None
+    theirs = {"embedder": {"kind": "openai", "url": "http://127.0.0.1:9/v1", "name": "theirs"}}
+    assert question_encoder(Settings.model_validate(theirs)) is None
 
 
 # None of them is trained on; the last three differ from the others by what was meant.

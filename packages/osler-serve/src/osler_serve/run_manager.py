@@ -108,7 +108,7 @@ class RunManager:
         Raises `RefusedRequest`: 422 for a source that is not there, 429 when the caller has too
         many unfinished ones, 503 when there is no place to wait or the server is about to stop.
         """
-        danger = danger_notice(settings, question, earlier)
+        danger = await asyncio.to_thread(danger_notice, settings, question, earlier)
         await self._check_request(caller, settings, danger)
         settings, reserved = self.tokens.reserve(caller, settings)
         now = datetime.now(UTC)
@@ -161,7 +161,8 @@ class RunManager:
 
         Raises `RefusedRequest` as `start` does, and 503 when it takes longer than a run may.
         """
-        await self._check_request(caller, settings, danger_notice(settings, question))
+        danger = await asyncio.to_thread(danger_notice, settings, question)
+        await self._check_request(caller, settings, danger)
         settings, reserved = self.tokens.reserve(caller, settings)
         caller.running += 1
         caller.reserved += reserved

@@ -1,20 +1,38 @@
-"""The notice to people in danger, as the settings have it; no model and no source is asked."""
+"""The notice to people in danger, as the settings have it; no language model is asked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from osler.danger.notice import find_danger, packaged_classifier, regional_contacts
+from osler.danger.notice import Encode, Vector, find_danger, packaged_classifier, regional_contacts
 from osler.danger.rules import DangerRules, packaged_rules, read_rules
+from osler.errors import ModelError
 from osler.settings import Settings
 from osler.trace import DangerNoticed, Run
-from osler.types import DangerNotice, Question
+from osler.types import DangerNotice, Language, Question
 
 
 def load_rules(settings: Settings) -> DangerRules:
     """The rules that the settings name. Raises `BadConfig` for a file that is none."""
     chosen = settings.danger.rules
     return packaged_rules() if chosen is None else read_rules(chosen)
+
+
+def question_encoder(settings: Settings) -> Encode | None:
+    """The packaged encoders, which the search loads too; `None` where the settings name others."""
+    return _encode_question if settings.embedder.kind == "packaged" else None
+
+
+def _encode_question(text: str, language: Language) -> Vector | None:
+    from osler.build.hub import open_e5, open_minilm
+    from osler.llm.core.cache import cache_dir
+
+    try:
+        encoder = (open_e5 if language == "zh" else open_minilm)(cache_dir())
+        vector: Vector = encoder.encode([text], kind="query")[0].tolist()
+    except ModelError:
+        return None  # What is not installed is told by the search; rules and words are read.
+    return vector
 
 
 def danger_notice(
@@ -40,6 +58,7 @@ def danger_notice(
         classifier,
         # Rules that a hospital wrote are its own decision.
         overrules=chosen.rules is None,
+        encode=question_encoder(settings),
     )
 
 

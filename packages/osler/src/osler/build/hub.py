@@ -55,7 +55,7 @@ def open_transformers_model(chosen: ModelSettings) -> TransformersModel:
 
 
 @lru_cache(maxsize=1)
-def _open_minilm(cache: Path) -> Encoder:
+def open_minilm(cache: Path) -> Encoder:
     from osler.kb.encoders.base import MiniLMEncoder
 
     return MiniLMEncoder(cache=cache)
@@ -72,7 +72,7 @@ def open_encoder(chosen: EmbedderSettings) -> Encoder:
     """The configured encoder; one with weights of its own loads them now. Raises `ModelError`."""
     match chosen.kind:
         case "packaged":
-            return _open_minilm(cache_dir())
+            return open_minilm(cache_dir())
         case "openai":
             from osler.kb.encoders.hub import OpenAIEncoder
 

@@ -2,9 +2,11 @@
 
 The classifier is for what people say in words that no list has: a linear model over words, pairs
 of words, letters within words and Chinese characters, each hashed to one of `BUCKETS` places; its
-weights are one byte each. It was fitted by `benchmarks/train_danger.py` to labelled questions, and
-`classifier.json` is its card. It asks no model, gives the same answer on every machine, and can be
-switched off (`danger.classifier = off`). It speaks where no rule applies, adds the kind that a rule
+weights are one byte each. Where the packaged encoder of the language is installed, a second linear
+model over its vector of the text is added (`meanings.bin`): it sees what is meant in words that
+were never seen. Both were fitted by `benchmarks/train_danger.py` to labelled questions, and
+`classifier.json` is their card. They ask no language model and can be switched off
+(`danger.classifier = off`). The classifier speaks where no rule applies, adds the kind that a rule
 lacks, and silences a packaged rule where it finds danger unlikely; a hospital's own rules always
 count.
 """
@@ -14,12 +16,14 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import exp, inf, log, sqrt
+from operator import add, mul
 from typing import Any
 
 from osler.danger.phrases import Spelling
@@ -31,19 +35,41 @@ BUCKETS = 1 << 16
 LONGEST = 2_000
 """Characters of a text that are read, from its beginning."""
 KINDS: tuple[DangerKind, ...] = ("emergency", "self-harm")
-OVERRULED = -1.0
-"""Log-odds of any danger below which a packaged rule does not count: one in four."""
 AGREED = 3
 """Rules that count together whatever the log-odds: of 6,422 natural questions two are told so, both
 of them emergencies."""
 LIKELY = 0.5
 """Log-odds from which a kind is added to what a rule says."""
-HARDLY_LESS = 1.5
+HARDLY_LESS = 2.0
 """How far below the likelier kind the other may be, and be named too."""
 
 _TOKEN = re.compile(r"[a-z]+|\d+")
 _HAN = re.compile(r"[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff]+")
 _DIGITS = re.compile(r"\d+")
+
+
+Vector = Sequence[float]
+Encode = Callable[[str, Language], Vector | None]
+"""The packaged encoder's vector of a question in a language, of length 1; `None` without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """Weights of each kind over an encoder's vector, less the usual one and of length 1 again."""
+
+    usual: Vector
+    weights: tuple[Vector, ...]
+    """Of each kind, as `KINDS`."""
+    bias: tuple[float, ...]
+
+    def score(self, vector: Vector) -> tuple[float, ...]:
+        """Log-odds of each kind against none."""
+        moved = [float(one) - usual for one, usual in zip(vector, self.usual, strict=True)]
+        length = sqrt(sum(one * one for one in moved)) or 1.0
+        return tuple(
+            bias + sum(map(mul, weights, moved)) / length
+            for weights, bias in zip(self.weights, self.bias, strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -54,12 +80,21 @@ class DangerClassifier:
     scale: float
     bias: tuple[float, ...]
     """Of each kind, as the weights."""
-    thresholds: Mapping[Language, float]
-    """Log-odds from which on a question counts, by language."""
+    thresholds: Mapping[Language, tuple[float, float]]
+    """Log-odds of any danger from which on a question counts, and below which a packaged rule does
+    not, by language, where the question has no vector."""
     spelling: Spelling
+    meanings: Mapping[Language, Meaning]
+    meant: Mapping[Language, tuple[float, float]]
+    """The thresholds of questions with a vector."""
 
     def weigh_signs(
-        self, text: str, matched: Mapping[str, DangerKind], *, overrules: bool
+        self,
+        text: str,
+        matched: Mapping[str, DangerKind],
+        *,
+        overrules: bool,
+        encode: Encode | None = None,
     ) -> dict[str, DangerKind]:
         """What counts of `matched` (rules by name), and the kinds that the classifier adds.
 
@@ -68,20 +103,25 @@ class DangerClassifier:
         by itself. With `overrules`, fewer than `AGREED` rules do not count where danger is
         unlikely.
         """
+        language: Language = "zh" if has_cjk(text) else "en"
+        vector = encode(text[:LONGEST], language) if encode else None
         scores = self.score(text)
+        if vector is not None:
+            scores = tuple(map(add, scores, self.meanings[language].score(vector)))
         either = combine_scores(scores)
-        silenced = overrules and either < OVERRULED and len(matched) < AGREED
+        speaks, silences = (self.thresholds if vector is None else self.meant)[language]
+        silenced = overrules and either < silences and len(matched) < AGREED
         signs = {} if silenced else dict(matched)
-        if not signs and either < self.thresholds["zh" if has_cjk(text) else "en"]:
+        if not signs and either < speaks:
             return signs
-        least = max(max(scores) - HARDLY_LESS, LIKELY if signs else -inf)
+        enough = max(max(scores) - HARDLY_LESS, LIKELY if signs else -inf)
         for kind, score in zip(KINDS, scores, strict=True):
-            if score >= least:
+            if score >= enough:
                 signs[f"classifier: {kind}"] = kind
         return signs
 
     def score(self, text: str) -> tuple[float, ...]:
-        """Log-odds of each kind against none."""
+        """Log-odds of each kind against none, by words alone."""
         values = hash_features(text, self.spelling)
         return tuple(
             bias
@@ -150,7 +190,22 @@ def packaged_classifier() -> DangerClassifier:
         tuple(card["bias"][kind] for kind in KINDS),
         card["thresholds"],
         packaged_rules().finder.spelling,
+        dict(read_meanings(folder.joinpath("meanings.bin").read_bytes(), card["meanings"])),
+        card["thresholds with vectors"],
     )
+
+
+def read_meanings(
+    packed: bytes, biases: Mapping[Language, Mapping[DangerKind, float]]
+) -> Iterator[tuple[Language, Meaning]]:
+    """Of each language in the card's order: the usual vector, and the weights of each kind."""
+    rows = len(biases) * (1 + len(KINDS))
+    width = len(packed) // (4 * rows)
+    each = array("f", packed)
+    vectors = (each[at : at + width] for at in range(0, rows * width, width))
+    for language, bias in biases.items():
+        usual, *weights = islice(vectors, 1 + len(KINDS))
+        yield language, Meaning(usual, tuple(weights), tuple(bias[kind] for kind in KINDS))
 
 
 ANYWHERE = "any"
@@ -202,15 +257,16 @@ def find_danger(
     classifier: DangerClassifier | None = None,
     *,
     overrules: bool = False,
+    encode: Encode | None = None,
 ) -> DangerNotice | None:
     """The notice for a person's texts; `None` without danger.
 
     What the rules find counts, and what the `classifier` makes of it and finds by itself; with
-    `overrules` it may switch a rule off.
+    `overrules` it may switch a rule off; with `encode` it reads the texts' vectors too.
     """
     signs: dict[str, DangerKind] = {}
     for text in texts:
-        signs |= find_signs(text, rules, classifier, overrules=overrules)
+        signs |= find_signs(text, rules, classifier, overrules=overrules, encode=encode)
     kinds = tuple(kind for kind in KINDS if kind in signs.values())
     if not kinds:
         return None
@@ -218,13 +274,18 @@ def find_danger(
 
 
 def find_signs(
-    text: str, rules: DangerRules, classifier: DangerClassifier | None, *, overrules: bool
+    text: str,
+    rules: DangerRules,
+    classifier: DangerClassifier | None,
+    *,
+    overrules: bool,
+    encode: Encode | None = None,
 ) -> dict[str, DangerKind]:
     """The kind of danger by the name of each rule that applies, the classifier's included."""
     matched = {rule.name: rule.kind for rule in rules.match(text)}
     if classifier is None or _says_too_little(text):
         return matched
-    return classifier.weigh_signs(text, matched, overrules=overrules)
+    return classifier.weigh_signs(text, matched, overrules=overrules, encode=encode)
 
 
 def _says_too_little(text: str) -> bool:

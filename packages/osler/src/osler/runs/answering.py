@@ -118,7 +118,9 @@ async def ask(
         sink=held,
     )
     await asyncio.to_thread(begin_entry, settings, run.id, question)
-    announce_danger(danger := danger or danger_notice(settings, question), run)
+    if danger is None:
+        danger = await asyncio.to_thread(danger_notice, settings, question)
+    announce_danger(danger, run)
     # The tape records what parts say, whoever opened them; a replay needs nothing else.
     live = parts or await live_parts(settings)
     tape = Tape(date=when.isoformat(timespec="seconds"))
@@ -229,7 +231,7 @@ async def plan_question(
     from osler.methods.omni.dossier import save_plan
 
     run = Run("plan", settings.sampling.seed, run_budget(settings), sink=sink)
-    announce_danger(danger_notice(settings, question), run)
+    announce_danger(await asyncio.to_thread(danger_notice, settings, question), run)
     solver, parts = await open_planning(settings, parts)
     run.prices = run_prices(settings, parts.names)
     try:
