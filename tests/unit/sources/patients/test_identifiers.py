@@ -74,7 +74,7 @@ def test_direct_identifiers_are_found_and_little_else(language: str, odd: bool) 
     [
         ("unseen_two_en", 0.99, 0.98),  # written against
         ("unseen_two_zh", 0.99, 0.99),
-        ("unseen_three_en", 0.91, 0.93),  # not written against: what the guide says
+        ("unseen_three_en", 0.94, 0.93),  # not written against: what the guide says
         ("unseen_three_zh", 0.84, 0.88),
     ],
 )
@@ -104,6 +104,8 @@ def test_sentences_by_another_hand_are_found_as_far_as_the_guide_says(
         ("en-test", 0.89, 0.89, 0.11),
         ("zh-dev", 0.94, 0.96, 0.04),
         ("zh-test", 0.87, 0.92, 0.07),
+        ("en-later", 0.90, 0.87, 0.24),
+        ("zh-later", 0.71, 0.90, 0.09),
     ],
 )
 def test_clinicians_sentences_are_found_as_far_as_the_guide_says(
@@ -155,6 +157,30 @@ def test_what_is_found_lies_in_order_within_the_text(text: str) -> None:
     ],
 )
 def test_named_places_go_and_kinds_of_places_stay(text: str, cleaned_text: str | None) -> None:
+    assert remove_identifiers(text) == (cleaned_text or text)
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned_text"),
+    [
+        ("家住陇西，咳嗽两周。", "家住[PLACE]，咳嗽两周。"),
+        ("从喀什坐火车来，发热。", "从[PLACE]坐火车来，发热。"),
+        ("和平的环境，血压平稳，资源不足。", None),  # counties too
+        ("老魏昨晚没睡好。", "[NAME]昨晚没睡好。"),
+        ("小叶性肺炎，小便正常，老年人慎用。", None),
+        ("11月底复查，下月初五换药。", "[DATE]复查，[DATE]换药。"),
+        ("护照E20417733，编号见附页。", "护照[ID]，编号见附页。"),
+        (
+            "Warrant card checked, ZKA40718 on the label.",
+            "Warrant card checked, [ID] on the label.",
+        ),
+        ("Enrolled in NCT01234567; CYP2D6 and GSK2831781 noted.", None),
+        ("Review on Tuesday 4/11.", "Review on [DATE]."),
+    ],
+)
+def test_towns_codes_and_days_go_and_words_like_them_stay(
+    text: str, cleaned_text: str | None
+) -> None:
     assert remove_identifiers(text) == (cleaned_text or text)
 
 

@@ -8,7 +8,9 @@ _MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
     r"|Sep(?:t(?:ember)?)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
 )
-_WEEKDAY = r"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? )?"
+_WEEKDAY = (
+    r"(?:(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Mon|Tues?|Wed|Thurs?|Fri|Sat|Sun),? )?"
+)
 _DAY = r"(?:\d{1,2}(?:st|nd|rd|th)?)"
 _YEAR = r"(?:1[89]|20)\d\d"
 
@@ -134,6 +136,7 @@ _NUMBERED = (
     r"|subscriber|badge|certificate|prescription|rx|encounter|visit|chart|file|record|registration"
     r"|reg|folder|admission|patient|subject|account|acct|invoice|serial|device|model|implant|lot"
     r"|passport|plate|vehicle|vin|imei|id|pin|no|number|va|unit|wristband|episode|appointment"
+    r"|aadhaar|gmc|nmc|nhi|ic|collar|cad|medical|warrant|username|service|docket"
     r"|booking|referral|ticket|beneficiary|plan|payer|auth|authori[sz]ation|national insurance"
     r"|social security|driver|driving|voter|tax|student|employee|staff|payroll"
 )
@@ -193,6 +196,8 @@ PATTERNS: Patterns = {
         r"\b(?i:on|since|until|from|by) the (?P<x>\d{1,2}(?:st|nd|rd|th))\b"
         r"(?! (?:day|week|month|rib|floor|c?entile|percentile|nerve|grade|trimester|toe|digit))",
         rf"\b{_MONTH}\b\.?,? {_YEAR}\b",
+        r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? \d{1,2}/\d{1,2}(?![\d/])",
+        rf"(?<![\w-])(?i:{_WEEKDAY}\d{{1,2}} {_MONTH})(?![\w-])(?<! may)(?<! mar)",
         rf"(?<![\w-])\d{{1,2}}[ -](?i:{_MONTH})[ -](?:{_YEAR}|\d\d)\b",
         r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|(?:Mon|Tues?|Wed|Thur?s?|Fri|Sat|Sun))"
         r",? (?:the )?\d{1,2}(?:st|nd|rd|th)\b",
@@ -219,6 +224,10 @@ PATTERNS: Patterns = {
         rf"(?P<x>(?:SN: )?(?=(?:[A-Z0-9][ -]?){{4}})(?=[\w -]*\d)"
         r"(?:[A-Z]{1,5}-?)?[A-Z0-9]+(?:-[A-Z0-9]+)*(?: \d{3} \d{4}| [A-Z]{3}\b)?)(?![\w/%])",
         r"\b(?P<x>SN: ?[A-Z0-9-]+)",
+        # Codes of capitals and four digits; not those of trials, drugs and genes.
+        r"(?<![\w/-])(?!NCT|ISRCTN|PMID|PMC|GSK|BMS|AZD|SARS|CYP|HLA|COVID|ISO|IEC|EN\d)"
+        r"(?P<x>(?=\d*[A-Z])(?=[A-Z\d]*\d{4})[A-Z\d]{7,14})(?![\w/%])",
+        r"(?<![\w/])(?P<x>(?:[A-Z]{2,}|\d{2,})/[A-Z]{2,}/\d{3,})(?!\w)",
         r"\b(?P<x>[A-Z]{2}\d\d ?[A-HJ-PR-Z]{3})\b",  # a British plate
         rf"(?i:\b(?:{_NUMBERED})\b(?:['’]s)?\.?)(?i:\s*(?:licen[cs]e|card|id|no|num|number|nr|code"
         rf"|tag|is|was|reads)\b\.?)*\s*[:#,=]?\s*#?"

@@ -25,6 +25,7 @@ from osler.sources.patients.identifiers.found import (
 )
 from osler.sources.patients.identifiers.places import find_places
 from osler.sources.patients.identifiers.tagger import find_tagged_names
+from osler.sources.patients.identifiers.towns import find_towns
 from osler.sources.patients.patient import hash_keyed
 from osler.sources.records import Document
 
@@ -137,6 +138,7 @@ def _find_in_line(line: str) -> Iterator[Identifier]:
         if is_person(line[one.start : one.end]):
             yield one
     yield from find_places(line)
+    yield from find_towns(line)
     yield from find_english_names(line)
     yield from find_chinese_names(line)
 
