@@ -82,7 +82,9 @@ KINDS: list[tuple[tuple[str, str], tuple[str, str, int], Language]] = [
 PAIRS = [pair_of(number, *kind) for number, kind in enumerate(KINDS)]
 
 
-async def answer_under(strategy: str, pair: ReplacedPair, policy: str = "clinical") -> Answer:
+async def answer_under(
+    strategy: str, pair: ReplacedPair, policy: str = "clinical", floor: float = 0.05
+) -> Answer:
     """The answer when the search put the old issue first, as it may."""
 
     def rarity(terms: object) -> dict[str, float]:
@@ -96,7 +98,7 @@ async def answer_under(strategy: str, pair: ReplacedPair, policy: str = "clinica
         ("guideline",),
     )
     # The texts are scored by shares of words here, which are lower than cosines.
-    floors = {"answers_from": 0.05, "nearest_from": 0.05}
+    floors = {"answers_from": floor, "nearest_from": floor}
     # By itself: issues that differ in an amount contradict each other too.
     answer = {**floors, "consistent": False}
     chosen = {"strategy": {"kind": strategy}, "retrieve": {"policy": policy}, "answer": answer}
@@ -125,6 +127,15 @@ async def test_without_the_policy_the_old_issue_is_cited_with_a_caution() -> Non
     cited = [{each.passage.id for each in answer.evidence} for answer in answers]
     assert sum(pair.old.id in ids for pair, ids in zip(PAIRS, cited, strict=True)) == 40
     assert all(answer.cautions for answer in answers)
+
+
+async def test_where_nothing_is_cited_the_caution_says_what_the_later_issue_says() -> None:
+    pair = next(pair for pair in PAIRS if not pair.new.locator.notice and "edition" in pair.old.title)
+    answer = await answer_under("rag", pair, floor=0.999)
+    assert not answer.evidence
+    (caution,) = answer.cautions
+    assert caution.rule == "superseded"
+    assert pair.new.text.split(".")[0] in caution.text
 
 
 async def test_a_chapter_that_the_later_issue_does_not_have_stays() -> None:

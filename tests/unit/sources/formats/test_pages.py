@@ -61,6 +61,22 @@ def test_a_second_title_is_a_heading() -> None:
     assert document.sections == (Section("Text.", ("B",)),)
 
 
+def test_the_title_of_the_front_matter_goes_before_a_heading() -> None:
+    """Else two issues of a guideline, which both begin with "# Treatment", are not known as one."""
+    front = "---\ntitle: Gout guideline 2015\n---\n\n"
+
+    document = one(Markdown(), f"{front}# Treatment\n\nRest.\n\n## Dose\n\n1 mg.", "g.md")
+
+    assert document.title == "Gout guideline 2015"
+    assert [section.path for section in document.sections] == [("Treatment",), ("Treatment", "Dose")]
+
+
+def test_a_heading_that_repeats_the_title_of_the_front_matter_is_no_path() -> None:
+    document = one(Markdown(), "---\ntitle: Gout\n---\n# gout\n\nRest.\n", "g.md")
+
+    assert document.sections == (Section("Rest."),)
+
+
 def test_front_matter_gives_title_and_year_where_there_is_no_heading() -> None:
     document = one(
         Markdown(), '---\ntitle: "The Heart"\ndate: 2014-05-01\n---\n\nIt beats.', "m1.md"

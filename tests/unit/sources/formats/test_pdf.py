@@ -126,6 +126,24 @@ def test_running_heads_and_page_numbers_go() -> None:
     ]
 
 
+def test_heads_that_change_with_the_chapter_go() -> None:
+    chapters = ["Asthma", "Gout", "Migraine", "Sepsis", "Stroke", "Zoster"]
+    pages = [
+        [f"{chapter} {7 + n}" if n % 2 else f"{7 + n} {chapter}", f"{chapter} is told of."]
+        for n, chapter in enumerate(chapters)
+    ]
+    texts = [section.text for section in one(pdf(pages)).sections]
+    assert [text.split("\n")[0] for text in texts] == [f"{name} is told of." for name in chapters]
+
+
+def test_a_head_of_one_chapter_of_many_pages_goes() -> None:
+    heads = ["Sepsis"] * 4 + [f"Part {letter}" for letter in "abcdefghijkl"]
+    pages = [[head, f"Words {chr(97 + n)} of it."] for n, head in enumerate(heads)]
+    texts = [section.text for section in one(pdf(pages)).sections]
+    assert texts[:4] == [f"Words {letter} of it." for letter in "abcd"]
+    assert texts[4].startswith("Part a")
+
+
 def test_bookmarks_are_heading_paths() -> None:
     pages = [["Preface."], ["One."], ["More."], ["Two."]]
 

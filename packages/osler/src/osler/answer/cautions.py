@@ -150,12 +150,12 @@ def _out_of_date(
         text = _WORDS["superseded"][language].format(
             mine=mine, theirs=passage_name(later.passage), old=old, new=new
         )
-        yield Caution("superseded", text, (cited, _nearest_sentence(cited, later)))
+        yield Caution("superseded", text, (cited, _nearest_sentence(cited.quote, later)))
 
 
-def _nearest_sentence(cited: Evidence, other: Hit) -> Evidence:
-    """The sentence of the other passage that shares most content words with the quote."""
-    mine, text = read_claim(cited.quote), other.passage.text
+def _nearest_sentence(words: str, other: Hit) -> Evidence:
+    """The sentence of the other passage that shares most content words with these."""
+    mine, text = read_claim(words), other.passage.text
     start, end = max(
         split_sentences(text),
         key=lambda span: shared_content(mine, read_claim(text[span[0] : span[1]]))[1],
@@ -184,8 +184,8 @@ _NUMBERS = re.compile(r"[\d.]+")
 
 _GONE_WORDS = {
     "superseded": {
-        "en": "{mine} ({old}) was left out: its later issue was found, {theirs} ({new}).",
-        "zh": "{mine}（{old}）未被采用：检索到其更新的版本 {theirs}（{new}）。",
+        "en": "{mine} ({old}) was left out: its later issue was found, {theirs} ({new}){quote}.",
+        "zh": "{mine}（{old}）未被采用：检索到其更新的版本 {theirs}（{new}）{quote}。",
     },
     "retracted": {
         "en": '{mine} was left out: "{said}".',
@@ -202,8 +202,9 @@ class Replaced:
     later: Hit | None
     """Its later issue; `None` where it was retracted."""
 
-    def caution(self, language: Language) -> Caution:
-        mine = self.hit.passage
+    def caution(self, question: Question, answer: Answer) -> Caution:
+        """Why it was left out; with what the later issue says, where the answer does not cite it."""
+        mine, language = self.hit.passage, answer.language
         if self.later is None:
             words = _GONE_WORDS["retracted"][language]
             return Caution(
@@ -216,8 +217,19 @@ class Replaced:
             theirs=passage_name(self.later.passage),
             old=read_issue(mine),
             new=read_issue(self.later.passage),
+            quote="" if self._is_cited(answer) else self._quote_later(question, language),
         )
         return Caution("superseded", text, ())
+
+    def _is_cited(self, answer: Answer) -> bool:
+        assert self.later is not None
+        document = _document_id(self.later.passage)
+        return any(_document_id(one.passage) == document for one in answer.evidence)
+
+    def _quote_later(self, question: Question, language: Language) -> str:
+        assert self.later is not None
+        said = _nearest_sentence(question.text, self.later).quote
+        return f"：“{said}”" if language == "zh" else f': "{said}"'
 
 
 def split_current(hits: Sequence[Hit]) -> tuple[tuple[Hit, ...], tuple[Replaced, ...]]:
@@ -267,5 +279,5 @@ class CurrentComposer(ReviewingComposer):
     ) -> tuple[Sequence[Hit], Review]:
         current, gone = split_current(hits)
         return current, lambda answer: add_cautions(
-            answer, (each.caution(answer.language) for each in gone)
+            answer, (each.caution(question, answer) for each in gone)
         )

@@ -165,8 +165,8 @@ class Markdown:
             return
         document = Document(
             id=id_of(name),
-            title=first_title(text) or front.get("title") or title_of(name),
-            sections=markdown_sections(text),
+            title=front.get("title") or first_title(text) or title_of(name),
+            sections=markdown_sections(text, front.get("title", "")),
             year=year_in(front.get("date", "") or front.get("year", "")),
         )
         yield from finish_cleaned(document, name)
@@ -179,9 +179,10 @@ def _is_contents(text: str) -> bool:
     return entries >= _FEWEST_ENTRIES and entries * 5 >= len(lines) * 4
 
 
-def markdown_sections(text: str) -> tuple[Section, ...]:
-    """Sections under their headings; the first heading of level 1 is the title, not a path."""
-    outline = _Headings()
+def markdown_sections(text: str, title: str = "") -> tuple[Section, ...]:
+    """Sections under their headings; the first heading of level 1 is the title, not a path, unless
+    there is another `title`."""
+    outline = _Headings(title)
     return sections_of(text, outline.heading_of, _plain_text)
 
 
@@ -198,8 +199,8 @@ def first_title(text: str) -> str:
 class _Headings:
     """Recognises heading lines; keeps the open fence of code and the title."""
 
-    def __init__(self) -> None:
-        self.title = ""
+    def __init__(self, title: str = "") -> None:
+        self.title = title
         self._fence = ""
 
     def heading_of(self, line: str) -> Heading | None:
@@ -210,7 +211,7 @@ class _Headings:
         if match is None:
             return None
         level, heading = len(match[1]), one_line(_plain_text(match[2] or ""))
-        if level == 1 and not self.title:
+        if level == 1 and self.title.casefold() in {"", heading.casefold()}:
             self.title, heading = heading, ""
         return level, heading
 

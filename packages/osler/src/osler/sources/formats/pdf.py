@@ -32,6 +32,10 @@ _EDGE_LINES = 3
 _FEWEST_REPEATS = 3
 # Of the pages: a line at the edge of so many is a running head or foot.
 _SHARE = 0.4
+# A chapter's head stands on pages near each other.
+_NEAR_PAGES = 4
+_SHORTEST_HEAD = 4
+_BESIDE = re.compile(r"^\d{1,5}(?=\s|$)|(?<=\s)\d{1,5}$")
 _DIGITS = re.compile(r"\d+|(?<![^\W\d_])[ivxlc]+(?![^\W\d_])")
 _CITED = re.compile(r"(?:19|20)\d\d\b|\bet al\b|\bdoi\b|\d+\s*[:(]\s*\d+|\[[JM]\]", re.IGNORECASE)
 # Of the lines of a list of references: so many hold a citation; an entry takes two or three.
@@ -145,19 +149,51 @@ def _page_text(page: Any) -> str:
 
 
 def _without_furniture(pages: list[Page]) -> Iterator[Page]:
-    """The pages without lines that repeat at their edges, whatever numbers stand in them."""
+    """The pages without lines that repeat at their edges, whatever numbers stand in them, and
+    without those with the page's number: a book's heads change with its chapters."""
+    edges = {number: set(map(_exact, _edge_lines(lines))) for number, lines in pages}
     seen = Counter(key for _, lines in pages for key in set(map(_line_key, _edge_lines(lines))))
     often = max(_FEWEST_REPEATS, _SHARE * len(pages))
+    first = _first_number(pages, often)
+
+    def is_furniture(line: str, number: int) -> bool:
+        if seen[_line_key(line)] >= often or number + first in _numbers_beside(line):
+            return True
+        near = range(number - _NEAR_PAGES, number + _NEAR_PAGES + 1)
+        told = sum(_exact(line) in edges.get(page, ()) for page in near)
+        return told >= _FEWEST_REPEATS and len(line) >= _SHORTEST_HEAD
+
     for number, lines in pages:
         top, bottom = 0, len(lines)
-        while top < min(_EDGE_LINES, bottom) and seen[_line_key(lines[top])] >= often:
+        while top < min(_EDGE_LINES, bottom) and is_furniture(lines[top], number):
             top += 1
-        while (
-            bottom > max(top, len(lines) - _EDGE_LINES)
-            and seen[_line_key(lines[bottom - 1])] >= often
+        while bottom > max(top, len(lines) - _EDGE_LINES) and is_furniture(
+            lines[bottom - 1], number
         ):
             bottom -= 1
         yield number, lines[top:bottom]
+
+
+def _first_number(pages: list[Page], often: float) -> int:
+    """What is printed on a page less its place in the file; a number that no page has where
+    they do not go together."""
+    apart = Counter(
+        printed - number
+        for number, lines in pages
+        if lines
+        for printed in _numbers_beside(lines[0]) | _numbers_beside(lines[-1])
+    )
+    best, pages_with = max(apart.items(), key=lambda one: one[1], default=(0, 0))
+    return best if pages_with >= often else -_MOST_PAGES
+
+
+def _numbers_beside(line: str) -> set[int]:
+    """The numbers that a line begins or ends with."""
+    return {int(found) for found in _BESIDE.findall(line)}
+
+
+def _exact(line: str) -> str:
+    return one_line(line).casefold()
 
 
 def _edge_lines(lines: list[str]) -> list[str]:
