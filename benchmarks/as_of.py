@@ -98,7 +98,7 @@ async def compare_answers(
     wanted = await answer_all(frozen, questions)
     as_of = await answer_all(seen, questions)
     with (
-        patch.object(RetrieveSettings, "known_year", None),
+        patch.object(RetrieveSettings, "known_day", None),
         patch.object(RetrieveSettings, "years", (None, int(day[:4]))),
     ):
         filtered = await answer_all(seen, questions)

@@ -7,6 +7,7 @@
     @NAME-3                 page 3 of NAME.pdf
     First words of a block  one line for each block, in reading order
     H Running head          what stands at the top or foot of each page
+    W and its other words   more of it, and watermarks; not asked for
     R References [1]        where a list of references begins, which Osler leaves out
 
 *kept*: of the words that three of the four other readers agree on (heads, feet and lists of
@@ -74,7 +75,8 @@ def read_pymupdf4llm(path: Path) -> Pages:
 
 def read_pdftotext(path: Path, *ways: str) -> Pages:
     command = ["pdftotext", *ways, str(path), "-"]
-    return subprocess.run(command, capture_output=True, check=True).stdout.decode().split("\f")
+    done = subprocess.run(command, capture_output=True, check=True)  # noqa: S603 - fixed words
+    return done.stdout.decode().split("\f")
 
 
 READERS: dict[str, Callable[[Path], Pages]] = {
@@ -105,9 +107,14 @@ class Gold:
         self.document, _, page = name.rpartition("-")
         self.page = int(page)
         self.blocks, self.heads, self.references = list[str](), list[str](), ""
+        self.apart = Counter[str]()
         for line in lines:
+            if line.startswith(("H ", "W ")):
+                self.apart += words_of(line[2:])
             if line.startswith("H "):
                 self.heads.append(line[2:])
+            elif line.startswith("W "):
+                continue
             elif line.startswith("R "):
                 self.references = letters_of(line[2:])
             else:
@@ -128,12 +135,14 @@ class Gold:
 def agreed_words(gold: Gold, texts: dict[str, str]) -> Counter[str]:
     """As often as three of four have a word, less those of heads and feet."""
     counts = [words_of(gold.body_of(texts[one])) for one in VOTERS]
-    agreed = Counter({
-        word: often
-        for word in set().union(*counts)
-        if (often := sorted(one[word] for one in counts)[1])
-    })
-    return agreed - Counter(word for head in gold.heads for word in words_of(head).elements())
+    agreed = Counter(
+        {
+            word: often
+            for word in set().union(*counts)
+            if (often := sorted(one[word] for one in counts)[1])
+        }
+    )
+    return agreed - gold.apart
 
 
 def ordered_blocks(blocks: list[str], text: str) -> int:
@@ -170,7 +179,8 @@ def main() -> None:
         rows = [_score(gold, reader, read) for gold in golds]
         kept, order = mean(row[0] for row in rows), mean(row[1] for row in rows)
         heads = mean(share for gold, row in zip(golds, rows, strict=True) for share in row[2])
-        print(f"{reader:18} kept {kept:.4f} order {order:.4f} heads {heads:.3f} s {seconds[reader]:.2f}")
+        figures = f"kept {kept:.4f} order {order:.4f} heads {heads:.3f}"
+        print(f"{reader:18} {figures} s {seconds[reader]:.2f}")
     if asked.pages:
         for gold in golds:
             row = [_score(gold, reader, read) for reader in READERS]

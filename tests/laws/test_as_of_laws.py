@@ -51,14 +51,14 @@ def test_words_weigh_as_in_a_base_that_was_frozen_then(
         )
         with whole, frozen:
             for scope in (None, ("book",)):
-                within = PassageFilter(scope, (None, 2019), as_of=2019)
+                within = PassageFilter(scope, (None, 2019), as_of=20191231)
                 now = whole.by_words(asked, k=20, within=within)
                 then = frozen.by_words(asked, k=20, within=PassageFilter(scope))
                 assert [one.id for one, _ in now] == [one.id for one, _ in then]
                 for (_, mine), (_, theirs) in zip(now, then, strict=True):
                     assert abs(mine - theirs) < 1e-6
-            assert whole.term_rarity(asked, as_of=2019) == frozen.term_rarity(asked)
-            assert whole.near_terms("quinine", as_of=2019) == frozen.near_terms("quinine")
+            assert whole.term_rarity(asked, as_of=20191231) == frozen.term_rarity(asked)
+            assert whole.near_terms("quinine", as_of=20191231) == frozen.near_terms("quinine")
 
 
 def test_a_question_of_many_terms_keeps_the_rarest_known_then() -> None:
@@ -69,6 +69,6 @@ def test_a_question_of_many_terms_keeps_the_rarest_known_then() -> None:
         whole = make_base(Path(folder) / "whole", passages)
         frozen = make_base(Path(folder) / "frozen", known)
         with whole, frozen:
-            within = PassageFilter(None, (None, 2019), as_of=2019)
+            within = PassageFilter(None, (None, 2019), as_of=20191231)
             now, then = whole.by_words(words, k=50, within=within), frozen.by_words(words, k=50)
             assert [one.id for one, _ in now] == [one.id for one, _ in then] != []

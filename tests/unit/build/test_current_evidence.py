@@ -130,7 +130,9 @@ async def test_without_the_policy_the_old_issue_is_cited_with_a_caution() -> Non
 
 
 async def test_where_nothing_is_cited_the_caution_says_what_the_later_issue_says() -> None:
-    pair = next(pair for pair in PAIRS if not pair.new.locator.notice and "edition" in pair.old.title)
+    pair = next(
+        pair for pair in PAIRS if not pair.new.locator.notice and "edition" in pair.old.title
+    )
     answer = await answer_under("rag", pair, floor=0.999)
     assert not answer.evidence
     (caution,) = answer.cautions

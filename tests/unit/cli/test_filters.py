@@ -41,9 +41,11 @@ def kb(osler: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("--source", "book,wiki"), None),
         (("--source", "book", "--since", "2020"), {"dated"}),
         (("--as-of", "2020-06-30"), {"old"}),
-        # Of a text the year alone is known: on its last day all of it was.
-        (("--as-of", "2021-12-30"), {"old"}),
-        (("--as-of", "2021-12-31"), {"old", "new", "dated"}),
+        # Of a text the month alone is known: on its last day all of it was.
+        (("--as-of", "2021-05-30"), {"old"}),
+        (("--as-of", "2021-05-31"), {"old", "new", "dated"}),
+        (("--since", "2012-06-01", "--until", "2021-06-30"), {"new", "dated"}),
+        (("--since", "2012-05-20", "--until", "2020"), {"old"}),
     ],
 )
 def test_a_search_finds_what_passes(

@@ -11,6 +11,7 @@ from osler.methods.omni.plan import PlannerName
 from osler.questions import LIMIT
 from osler.reports import DangerView, SourceName, SourceQuery, Words
 from osler.settings import STRATEGIES
+from osler.settings.fields import YearOrDay
 
 
 def _check_strategy(name: str) -> str:
@@ -25,7 +26,6 @@ StrategyName = Annotated[
     Field(json_schema_extra={"enum": [*STRATEGIES]}),
 ]
 PlannerChoice = Literal["auto", PlannerName]
-Year = Annotated[int, Field(ge=1000, le=9999, strict=True)]
 
 
 class RequestModel(BaseModel):
@@ -51,10 +51,10 @@ class Filters(RequestModel):
     """Which texts are searched. Without a date or a kind that is asked for, a text is left out."""
 
     sources: SourceNames = []
-    since: Year | None = None
-    """The first year."""
-    until: Year | None = None
-    """The last year."""
+    since: YearOrDay = None
+    """The first year or day."""
+    until: YearOrDay = None
+    """The last year or day."""
     kinds: Kinds = []
     """Publication types, any of them, as "rct", "guideline" or "Case Reports"."""
     as_of: date | None = None

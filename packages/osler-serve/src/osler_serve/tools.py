@@ -22,6 +22,7 @@ from osler import reports
 from osler.audit.entries import write_entry
 from osler.errors import OslerError
 from osler.reports import knowledge
+from osler.settings.fields import YearOrDay
 from osler_serve import api, graph_views, schemas
 from osler_serve.audited_requests import tool_entry
 from osler_serve.formula_tools import add_calculation
@@ -134,8 +135,8 @@ def _add_knowledge(mcp: MCPServer[Any], at: At) -> None:
         query: Query,
         sources: schemas.SourceNames = [],  # noqa: B006
         k: Many = 10,
-        since: schemas.Year | None = None,
-        until: schemas.Year | None = None,
+        since: YearOrDay = None,
+        until: YearOrDay = None,
         kinds: schemas.Kinds = [],  # noqa: B006
         as_of: date | None = None,
         snapshot: Annotated[str, Field(max_length=64)] = "",
@@ -252,8 +253,8 @@ def _add_answers(mcp: MCPServer[Any], at: At) -> None:
         max_seconds: RunSeconds = 120.0,
         earlier: EarlierQuestions = [],  # noqa: B006
         sources: schemas.SourceNames = [],  # noqa: B006
-        since: schemas.Year | None = None,
-        until: schemas.Year | None = None,
+        since: YearOrDay = None,
+        until: YearOrDay = None,
         kinds: schemas.Kinds = [],  # noqa: B006
         as_of: date | None = None,
     ) -> reports.RunReport:

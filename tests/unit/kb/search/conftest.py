@@ -35,7 +35,7 @@ COLUMNS: dict[str, dict[str, object]] = {
     "new-trial": {"year": 2021, "kinds": "Randomized Controlled Trial"},
     "review": {"year": 2015, "kinds": "Review"},
     "withdrawn": {"year": 2018, "kinds": "Journal Article", "retracted": 1},
-    "advice": {"year": 2020, "trust": 5},
+    "advice": {"year": 2020, "date": "2020-03", "trust": 5},
 }
 
 

@@ -68,7 +68,10 @@ def test_the_title_of_the_front_matter_goes_before_a_heading() -> None:
     document = one(Markdown(), f"{front}# Treatment\n\nRest.\n\n## Dose\n\n1 mg.", "g.md")
 
     assert document.title == "Gout guideline 2015"
-    assert [section.path for section in document.sections] == [("Treatment",), ("Treatment", "Dose")]
+    assert [section.path for section in document.sections] == [
+        ("Treatment",),
+        ("Treatment", "Dose"),
+    ]
 
 
 def test_a_heading_that_repeats_the_title_of_the_front_matter_is_no_path() -> None:

@@ -136,6 +136,14 @@ def test_heads_that_change_with_the_chapter_go() -> None:
     assert [text.split("\n")[0] for text in texts] == [f"{name} is told of." for name in chapters]
 
 
+def test_a_heading_with_the_number_of_its_page_stays() -> None:
+    names = ["Signs", "Causes", "Tests", "Drugs"]
+    pages = [[f"{n} {name}", f"{name} are told of.", f"{n}"] for n, name in enumerate(names, 1)]
+    pages[0][0] = pages[1][0] = "Plain"
+    texts = [section.text for section in one(pdf(pages)).sections]
+    assert texts[2:] == ["3 Tests\nTests are told of.", "4 Drugs\nDrugs are told of."]
+
+
 def test_a_head_of_one_chapter_of_many_pages_goes() -> None:
     heads = ["Sepsis"] * 4 + [f"Part {letter}" for letter in "abcdefghijkl"]
     pages = [[head, f"Words {chr(97 + n)} of it."] for n, head in enumerate(heads)]

@@ -203,7 +203,7 @@ class Replaced:
     """Its later issue; `None` where it was retracted."""
 
     def caution(self, question: Question, answer: Answer) -> Caution:
-        """Why it was left out; with what the later issue says, where the answer does not cite it."""
+        """Why it was left out, and what the later issue says, unless the answer cites it."""
         mine, language = self.hit.passage, answer.language
         if self.later is None:
             words = _GONE_WORDS["retracted"][language]
@@ -217,19 +217,18 @@ class Replaced:
             theirs=passage_name(self.later.passage),
             old=read_issue(mine),
             new=read_issue(self.later.passage),
-            quote="" if self._is_cited(answer) else self._quote_later(question, language),
+            quote=_quote_uncited(self.later, question, answer),
         )
         return Caution("superseded", text, ())
 
-    def _is_cited(self, answer: Answer) -> bool:
-        assert self.later is not None
-        document = _document_id(self.later.passage)
-        return any(_document_id(one.passage) == document for one in answer.evidence)
 
-    def _quote_later(self, question: Question, language: Language) -> str:
-        assert self.later is not None
-        said = _nearest_sentence(question.text, self.later).quote
-        return f"：“{said}”" if language == "zh" else f': "{said}"'
+def _quote_uncited(later: Hit, question: Question, answer: Answer) -> str:
+    """Its sentence nearest to the question; "" where the answer cites its document."""
+    document = _document_id(later.passage)
+    if any(_document_id(one.passage) == document for one in answer.evidence):
+        return ""
+    said = _nearest_sentence(question.text, later).quote
+    return f"：“{said}”" if answer.language == "zh" else f': "{said}"'
 
 
 def split_current(hits: Sequence[Hit]) -> tuple[tuple[Hit, ...], tuple[Replaced, ...]]:

@@ -60,11 +60,12 @@ def search_filter(settings: Settings, sources: tuple[str, ...]) -> PassageFilter
     return PassageFilter(
         sources,
         chosen.years,
+        chosen.days,
         chosen.languages,
         chosen.kinds,
         chosen.retracted,
         chosen.trust,
-        chosen.known_year,
+        chosen.known_day,
     )
 
 

@@ -79,8 +79,8 @@ def with_knowledge(
     every = searched_sources(settings, kb)
     require_trusted_hosts(settings, every, roles=roles_of(settings))
 
-    year = settings.retrieve.known_year
-    rarity, reader = partial(kb.term_rarity, as_of=year), question_reader(kb, year)
+    day = settings.retrieve.known_day
+    rarity, reader = partial(kb.term_rarity, as_of=day), question_reader(kb, day)
 
     def make_search(sources: tuple[str, ...]) -> Retriever:
         plain = make_retriever(settings, kb, chosen, sources, second)

@@ -336,7 +336,7 @@ class KnowledgeBaseReader:
 
     def term_rarity(self, terms: Sequence[str], *, as_of: int | None = None) -> dict[str, float]:
         """How much each term tells, by how few passages hold it (inverse document frequency);
-        `as_of`: of documents up to this year."""
+        `as_of`: of documents up to this day, as 20240131."""
         with self.readers.borrow() as db:
             if as_of is not None:
                 return known_until(db, as_of).term_rarity(db, terms)

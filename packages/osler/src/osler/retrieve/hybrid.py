@@ -241,6 +241,6 @@ def search(
 
 def question_reader(kb: KnowledgeBase, as_of: int | None = None) -> QuestionReader:
     """What reads questions to a knowledge base: it mends spelling by the base's own words, with
-    `as_of` by those of documents up to this year."""
+    `as_of` by those of documents up to this day, as 20240131."""
     words = partial(kb.term_rarity, as_of=as_of), partial(kb.near_terms, as_of=as_of)
     return QuestionReader(BaseVocabulary(*words))

@@ -230,10 +230,12 @@ class PassingRetriever:
 
 def passes(passage: Passage, within: PassageFilter) -> bool:
     """Whether year and kind of a passage are let through; one without them is not."""
-    first, last = within.years
-    year, kinds = passage.locator.year, within.folded_kinds
-    if (first, last) != (None, None) and (
-        year is None or year < (first or year) or year > (last or year)
+    kinds = within.folded_kinds
+    for (first, last), told in (
+        (within.years, passage.locator.year),
+        (within.days, passage.locator.latest_day),
     ):
-        return False
+        is_set = (first, last) != (None, None)
+        if is_set and (told is None or told < (first or told) or told > (last or told)):
+            return False
     return not kinds or fold_kind(passage.locator.kind) in kinds

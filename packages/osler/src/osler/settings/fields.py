@@ -69,11 +69,18 @@ ShareLimit = Annotated[
     | None,
     BeforeValidator(parse_none),
 ]
-Year = Annotated[
-    Annotated[int, Field(ge=1000, le=9999), BeforeValidator(_reject_boolean)] | None,
-    BeforeValidator(parse_none),
-]
 Place = Annotated[Path, BeforeValidator(_expand_home)]
+
+
+def _parse_year_or_day(value: object) -> object:
+    if not isinstance(value, str):
+        return _reject_boolean(value)
+    if value.isdecimal() and len(value) == 4:
+        return int(value)
+    try:
+        return _parse_day(value)
+    except ValueError:
+        raise ValueError("write a year or a day, as 2024 or 2024-01-31") from None
 
 
 def _parse_day(value: object) -> object:
@@ -86,6 +93,11 @@ def _parse_day(value: object) -> object:
 
 
 Day = Annotated[date | None, BeforeValidator(_parse_day), BeforeValidator(parse_none)]
+YearOrDay = Annotated[
+    Annotated[int, Field(ge=1000, le=9999, strict=True)] | date | None,
+    BeforeValidator(_parse_year_or_day),
+    BeforeValidator(parse_none),
+]
 OptionalPlace = Annotated[Place | None, BeforeValidator(parse_none)]
 Places = Annotated[tuple[Place, ...], BeforeValidator(split_list)]
 Names = Annotated[tuple[str, ...], BeforeValidator(split_list)]

@@ -6,6 +6,7 @@ Nothing outside is called unless it is set here.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date
 from ipaddress import ip_address
 from typing import Annotated, Literal
 
@@ -25,7 +26,7 @@ from osler.settings.fields import (
     SettingsSection,
     SourceNames,
     Whole,
-    Year,
+    YearOrDay,
     split_list,
 )
 from osler.sources.catalogue import EMR, HELD, is_patients
@@ -33,7 +34,7 @@ from osler.types import Language
 
 _FILTER_WORDS: dict[Language, tuple[str, ...]] = {
     "en": ("since {}", "until {}", "as of {}", "of kind {}"),
-    "zh": ("{} 年起", "至 {} 年", "截至 {}", "类型 {}"),
+    "zh": ("{} 起", "至 {}", "截至 {}", "类型 {}"),
 }
 EVERY, PUBLIC = "all", "public"
 """Words for many sources: all of them, and all that are not private."""
@@ -120,13 +121,13 @@ class RetrieveSettings(SettingsSection):
     entry_least: Real = Field(default=0.0, ge=0, le=1)
     """Least cosine of an entry of the indexes of knowledge units, questions and the rest (KAG keeps
     those above 0.7, by its own encoder)."""
-    since: Year = None
-    """Only documents from this year on, or "none"."""
-    until: Year = None
-    """Only documents up to this year, or "none"."""
+    since: YearOrDay = None
+    """Only documents from this year or day on, as 2020 or 2020-03-31, or "none"."""
+    until: YearOrDay = None
+    """Only documents up to this year or day, or "none"."""
     as_of: Day = None
-    """Only what was known on this day, as 2024-01-31, or "none". Of a document the year alone is
-    known: those of the day's own year are seen only where it is the year's last day."""
+    """Only what was known on this day, as 2024-01-31, or "none". A document of which the month or
+    the year alone is known counts as of its last day, here and in the two above."""
     languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(split_list)] = ()
     """Only passages in these languages; empty = all."""
     kinds: Names = ()
@@ -146,22 +147,38 @@ class RetrieveSettings(SettingsSection):
     def _check_weights(self) -> RetrieveSettings:
         if self.dense_weight == self.lexical_weight == 0:
             raise ValueError("dense_weight and lexical_weight cannot both be 0")
-        if self.since and self.until and self.since > self.until:
+        first, _ = self._bounds()
+        if first and self.until and first > _last_day(self.until):
             raise ValueError("since is after until")
         return self
 
     @property
-    def known_year(self) -> int | None:
-        """The last year that was over on the day of `as_of`."""
-        if (day := self.as_of) is None:
-            return None
-        return day.year if (day.month, day.day) == (12, 31) else day.year - 1
+    def known_day(self) -> int | None:
+        """The day of `as_of`, as 20240131."""
+        return None if self.as_of is None else _last_day(self.as_of)
+
+    def _bounds(self) -> tuple[int | None, int | None]:
+        """The first and the last day of documents that may be found, as 20240131."""
+        lasts = [_last_day(one) for one in (self.until, self.as_of) if one is not None]
+        first = None if self.since is None else _first_day(self.since)
+        return first, min(lasts, default=None)
 
     @property
     def years(self) -> tuple[int | None, int | None]:
-        """The first and the last year of documents that may be found."""
-        last = [year for year in (self.until, self.known_year) if year is not None]
-        return self.since, min(last, default=None)
+        """The first and the last year of documents that may be found, where whole years decide."""
+        if self._are_days():
+            return None, None
+        first, last = self._bounds()
+        return first and first // 10_000, last and last // 10_000
+
+    @property
+    def days(self) -> tuple[int | None, int | None]:
+        """The first and the last day of them otherwise, as 20240131."""
+        return self._bounds() if self._are_days() else (None, None)
+
+    def _are_days(self) -> bool:
+        first, last = self._bounds()
+        return (first or 101) % 10_000 != 101 or (last or 1231) % 10_000 != 1231
 
     def describe_filter(self, language: Language = "en") -> str:
         """What the filter by date and kind lets through, in words; "" without one."""
@@ -174,7 +191,19 @@ class RetrieveSettings(SettingsSection):
     @property
     def is_filtered(self) -> bool:
         """Whether date or kind decide what may be found."""
-        return self.years != (None, None) or bool(self.kinds)
+        return self._bounds() != (None, None) or bool(self.kinds)
+
+
+def _first_day(given: int | date) -> int:
+    """A year's first day, or the day, as 20240131."""
+    return given * 10_000 + 101 if isinstance(given, int) else _last_day(given)
+
+
+def _last_day(given: int | date) -> int:
+    """A year's last day, or the day, as 20240131."""
+    if isinstance(given, int):
+        return given * 10_000 + 1231
+    return given.year * 10_000 + given.month * 100 + given.day
 
 
 def _parse_switch(value: object) -> object:

@@ -59,6 +59,8 @@ class Document:
     notice: str = ""
     key: str = ""
     doi: str = ""
+    date: str = ""
+    """As in `osler.types.Locator`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,6 +181,7 @@ def _make_locator(document: Document, section: Section) -> Locator:
         section=" > ".join(section.path),
         page=section.page,
         year=document.year,
+        date=document.date,
         url=document.url,
         code=document.code,
         kind=document.kind,

@@ -206,13 +206,13 @@ class DocumentUpsert:
         document = new.document
         number = self._db.execute(
             "INSERT INTO document(source, id, title, file, year, lang, kinds, retracted, trust,"
-            " version, origin, checksum, added, mark, digest)"
-            " VALUES (?,?,?,?, ?,?,?,?,?, ?,?,?,?,?,?)",
+            " version, origin, checksum, added, mark, digest, date)"
+            " VALUES (?,?,?,?, ?,?,?,?,?, ?,?,?,?,?,?,?)",
             (
                 *(self._source, document.id, document.title, self._file),
                 *(document.year, document.language, new.kinds, document.retracted, new.trust),
                 *(document.version, document.origin, document.checksum, self._now),
-                *(new.mark, new.digest),
+                *(new.mark, new.digest, document.date),
             ),
         ).lastrowid
         insert_work(self._db, number or 0, document)
@@ -239,13 +239,14 @@ class DocumentUpsert:
         columns = (
             *(self._file, document.title, document.year, document.language, new.kinds),
             *(document.retracted, new.trust, document.version, document.origin),
-            *(document.checksum, new.mark),
+            *(document.checksum, new.mark, document.date),
         )
         done = self._db.execute(
             "UPDATE document SET file = ?1, title = ?2, year = ?3, lang = ?4, kinds = ?5,"
-            " retracted = ?6, trust = ?7, version = ?8, origin = ?9, checksum = ?10, mark = ?11"
-            " WHERE number = ?12 AND (file, title, year, lang, kinds, retracted, trust, version,"
-            " origin, checksum, mark) IS NOT (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            " retracted = ?6, trust = ?7, version = ?8, origin = ?9, checksum = ?10, mark = ?11,"
+            " date = ?12 WHERE number = ?13 AND (file, title, year, lang, kinds, retracted, trust,"
+            " version, origin, checksum, mark, date)"
+            " IS NOT (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             (*columns, stored.number),
         )
         insert_work(self._db, stored.number, document)

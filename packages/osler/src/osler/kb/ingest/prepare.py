@@ -144,6 +144,7 @@ def prepare_passages(passages: Sequence[Passage]) -> PreparedDocument:
         journal=place.journal,
         notice=place.notice,
         key=place.key,
+        date=place.date,
     )
     rows = (PassageRow(one, size_of(one.text, one.language), index_tokens(one)) for one in passages)
     return _make_prepared(document, IngestOptions(first.source), tuple(rows))

@@ -143,6 +143,12 @@ class BackendChoice:
     """Prefix of its collections' names."""
 
 
+DAY = "day"
+"""Payload field of documents of which more than the year is known; compared with the first and the
+last day, and without it the year with the two years behind them."""
+LAST_OF_YEAR = 1231
+
+
 @dataclass(frozen=True, slots=True)
 class PassageFilter:
     """Conditions on the passages that may be found; each condition that is set must hold."""
@@ -150,6 +156,9 @@ class PassageFilter:
     sources: Scope = None
     years: tuple[int | None, int | None] = (None, None)
     """First and last, both included; with either set, a document without a year is out."""
+    days: tuple[int | None, int | None] = (None, None)
+    """First and last, as 20240131, where they are finer than years. A document of which the month
+    or the year alone is known counts as of its last day."""
     languages: tuple[Language, ...] = ()
     kinds: tuple[str, ...] = ()
     """Publication or study types, any of them, whatever their case."""
@@ -158,7 +167,8 @@ class PassageFilter:
     trust: int = 1
     """At least this much, 1 to 5 (`osler.sources.catalogue.trust_of`)."""
     as_of: int | None = None
-    """Words are weighed as if no document had come after this year; `years` leaves them out."""
+    """Words are weighed as if no document had come after this day, as 20240131; `years` and
+    `days` leave them out."""
 
     @property
     def folded_kinds(self) -> tuple[str, ...]:
@@ -167,7 +177,8 @@ class PassageFilter:
         return tuple(name for kind in folded for name in KIND_NAMES.get(kind, (kind,)))
 
     def conditions(self) -> dict[str, list[Any]]:
-        """Returns the values of each payload field, or two bounds of those in `RANGES`.
+        """Returns the values of each payload field, or two bounds of those in `RANGES`, or
+        those of `DAY`.
 
         Sources and retraction are left out: shelves and collections take care of them.
         """
@@ -175,9 +186,16 @@ class PassageFilter:
             "language": list(self.languages),
             "kind": list(self.folded_kinds),
             "year": [] if self.years == (None, None) else list(self.years),
+            DAY: [] if self.days == (None, None) else [*self.days, *self.years_of_days()],
             "trust": [self.trust, None] if self.trust > 1 else [],
         }
         return {field: values for field, values in conditions.items() if values}
+
+    def years_of_days(self) -> tuple[int | None, int | None]:
+        """The years that count as within `days`, where no more is known of a document."""
+        first, last = self.days
+        whole = last is None or last % 10_000 >= LAST_OF_YEAR
+        return first and first // 10_000, last and last // 10_000 - (not whole)
 
     def without_sources(self) -> PassageFilter:
         return replace(self, sources=None)

@@ -28,6 +28,7 @@ from osler.kb.search.base import (
 from osler.kb.search.known import known_until
 from osler.kb.store import access
 from osler.kb.store.passages import read_corrections, read_meta, read_stored_vectors
+from osler.kb.store.works import latest_day
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ _AMONG = f"{_JOINED} WHERE passage.number IN (SELECT value FROM json_each(?))"  
 
 def allowed_by(db: sqlite3.Connection, within: PassageFilter) -> Callable[[Ranking], Ranking]:
     """Makes a filter for rankings by the conditions; sources are handled by the indexes."""
-    conditions, values = _filter_conditions(within)
+    conditions, values = _filter_conditions(db, within)
     if not conditions:
         return lambda ranking: ranking
     sql = " AND ".join((_AMONG, *conditions))
@@ -151,7 +152,7 @@ def list_kinds(db: sqlite3.Connection) -> list[str]:
 
 def has_allowed(db: sqlite3.Connection, within: PassageFilter) -> bool:
     """Whether any passage of the sources meets the conditions."""
-    conditions, values = _filter_conditions(within)
+    conditions, values = _filter_conditions(db, within)
     sources = within.sources
     if sources is not None:
         conditions.append("passage.source IN (SELECT value FROM json_each(?))")
@@ -160,12 +161,17 @@ def has_allowed(db: sqlite3.Connection, within: PassageFilter) -> bool:
     return db.execute(sql, values).fetchone() is not None
 
 
-def _filter_conditions(within: PassageFilter) -> tuple[list[str], list[object]]:
+def _filter_conditions(
+    db: sqlite3.Connection, within: PassageFilter
+) -> tuple[list[str], list[object]]:
     """Returns SQL conditions on the documents' columns, and their values."""
     first, last = within.years
+    day = latest_day(db)
     candidates: list[tuple[str, object, bool]] = [
         ("document.year >= ?", first, first is not None),
         ("document.year <= ?", last, last is not None),
+        (f"{day} >= ?", within.days[0], within.days[0] is not None),
+        (f"{day} <= ?", within.days[1], within.days[1] is not None),
         ("document.trust >= ?", within.trust, within.trust > 1),
         (
             "passage.language IN (SELECT value FROM json_each(?))",

@@ -5,8 +5,8 @@ again; then `current.json` is replaced, which takes one moment. So readers need 
 search sees one build or the next and nothing between, and what a killed build leaves
 behind is rubbish that the next one sweeps away.
 
-`WANTED` is the rows of an index (shelf, payload and vectors of each passage) as one SQL view over
-the knowledge base, so that what an index lacks, or has too much, is one comparison inside SQLite.
+`wanted_rows` is the rows of an index (shelf, payload and vectors of each passage) as one SQL view
+over the knowledge base, so that what an index lacks, or has too much, is one comparison in SQLite.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from osler.kb.search.base import PATIENTS, RETRACTED, TEXTS, Floats, fold_kind
 from osler.kb.store.access import FILE
 from osler.kb.store.durable import sync_path, sync_tree
 from osler.kb.store.passages import indexed_text, read_by_number
+from osler.kb.store.works import has_dates
 from osler.sources.catalogue import EMR
 from osler.types import Passage
 
@@ -132,7 +133,7 @@ POINT_TABLE = (
     "CREATE TABLE IF NOT EXISTS point(number INTEGER PRIMARY KEY, shelf TEXT NOT NULL,"
     " payload TEXT NOT NULL, dense INTEGER NOT NULL)"
 )
-"""Contents of a generation, in the columns of `payloads.WANTED`."""
+"""Contents of a generation, in the columns of `wanted_rows`."""
 
 _HELD = "SELECT number, shelf, payload, dense FROM point"
 _COLUMNS = "number, shelf, payload, dense"
@@ -157,7 +158,7 @@ def open_comparison(kb: Path, generation: Path) -> Iterator[sqlite3.Connection]:
         db.execute(POINT_TABLE)
         db.execute("PRAGMA synchronous=OFF")  # the whole folder counts only once it is complete
         db.execute("ATTACH ? AS kb", (f"{(kb / FILE).resolve().as_uri()}?mode=ro",))
-        wanted = WANTED
+        wanted = wanted_rows(db)
         for table in ("passage", "document", "vector"):
             wanted = wanted.replace(f"FROM {table} ", f"FROM kb.{table} AS {table} ")
             wanted = wanted.replace(f"JOIN {table} ", f"JOIN kb.{table} AS {table} ")
@@ -196,16 +197,25 @@ def tally_points(db: sqlite3.Connection) -> tuple[dict[str, int], dict[str, list
     return points, sources
 
 
-WANTED = f"""
+_PAYLOAD = "passage.source, passage.language, document.year, document.trust, document.kinds"
+_WANTED = f"""
 SELECT passage.number AS number,
   CASE WHEN passage.source = '{EMR}' THEN '{PATIENTS}'
        WHEN document.retracted THEN '{RETRACTED}' ELSE '{TEXTS}' END AS shelf,
-  json_array(passage.source, passage.language, document.year, document.trust, document.kinds)
-    AS payload,
+  {{payload}} AS payload,
   vector.passage IS NOT NULL AS dense
 FROM passage JOIN document ON document.number = passage.document
 LEFT JOIN vector ON vector.passage = passage.number
 """  # noqa: S608 - constants
+
+
+def wanted_rows(db: sqlite3.Connection) -> str:
+    """The SQL of the rows that an index of this knowledge base has."""
+    payload = f"json_array({_PAYLOAD})"
+    if has_dates(db):
+        dated = f"json_array({_PAYLOAD}, document.date)"
+        payload = f"CASE document.date WHEN '' THEN {payload} ELSE {dated} END"
+    return _WANTED.format(payload=payload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +225,8 @@ class IndexRow:
     number: int
     shelf: str
     payload: dict[str, Any]
-    """For filters: source, language, year (where known), trust, kind (a list, folded)."""
+    """For filters: source, language, year (where known), day (where more is known than the year),
+    trust, kind (a list, folded)."""
     passage: Passage
     vector: Floats | None
 
@@ -225,9 +236,12 @@ class IndexRow:
 
 
 def payload_of(stored: str) -> dict[str, Any]:
-    """Parses the payload JSON of `WANTED`."""
-    source, language, year, trust, kinds = json.loads(stored)
+    """Parses the payload JSON of `wanted_rows`."""
+    source, language, year, trust, kinds, *date = json.loads(stored)
     payload: dict[str, Any] = {"source": source, "language": language, "trust": trust}
+    if date:
+        digits = date[0].replace("-", "")
+        payload["day"] = int(digits) if len(digits) == 8 else int(digits) * 100 + 31
     if year is not None:
         payload["year"] = year
     if kinds:

@@ -1,4 +1,4 @@
-"""Search by words over what was known by the end of a year, as if nothing had come after it.
+"""Search by words over what was known on a day, as if nothing had come after it.
 
 A filter alone would not do: how rare a word is and how long a text usually is count in BM25, and
 later documents change both. Here they are counted over the earlier ones, so that an answer as of
@@ -19,11 +19,12 @@ from math import log
 from osler.kb.search.base import Ranking
 from osler.kb.search.sparse import K1, MOST_NEAR, MOST_TERMS, B
 from osler.kb.store.passages import Scope, in_scope
+from osler.kb.store.works import latest_day
 
 _LEAST_RARITY = 1e-6
 """Of a word that most passages hold, as in SQLite's BM25."""
 _HELD = 4
-"""Years whose counts are kept."""
+"""Days whose counts are kept."""
 _INSTANCES = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.place USING fts5vocab(main, lexical, instance)"
 )
@@ -31,7 +32,7 @@ _INSTANCES = (
 
 @dataclass(frozen=True, slots=True)
 class KnownTexts:
-    """The passages of documents that are dated, and not later than a year."""
+    """The passages of documents that are dated, and not later than a day."""
 
     lengths: dict[int, int]
     """Passage → words of it in the index."""
@@ -101,18 +102,20 @@ class KnownTexts:
 _held: dict[tuple[object, ...], KnownTexts] = {}
 
 
-def known_until(db: sqlite3.Connection, year: int) -> KnownTexts:
-    """The passages of documents up to this year; documents without one are not among them."""
+def known_until(db: sqlite3.Connection, day: int) -> KnownTexts:
+    """The passages of documents up to this day, as 20240131; documents without a year are not among
+    them, and one of which the month or the year alone is known counts as of its last day."""
     (_, _, path), *_ = db.execute("PRAGMA database_list")
     (passages,) = db.execute("SELECT count(*), total(number) FROM passage")
     (documents,) = db.execute("SELECT count(year), total(year) FROM document")
-    key = (path, year, *passages, *documents)
+    key = (path, day, *passages, *documents)
     if key not in _held:
         rows = db.execute(
-            "SELECT passage.number, passage.source, sz FROM document"
+            "SELECT passage.number, passage.source, sz FROM document"  # noqa: S608 - constants
             " JOIN passage ON passage.document = document.number"
-            " JOIN lexical_docsize ON lexical_docsize.id = passage.number WHERE document.year <= ?",
-            (year,),
+            " JOIN lexical_docsize ON lexical_docsize.id = passage.number"
+            f" WHERE {latest_day(db)} <= ?",
+            (day,),
         ).fetchall()
         while len(_held) >= _HELD:
             _held.pop(next(iter(_held)), None)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from osler.errors import KnowledgeBaseError, KnowledgeBaseMismatch
 from osler.kb.search import sparse
 from osler.kb.search.base import RETRACTED
-from osler.kb.search.generation import WANTED, IndexRow, read_rows
+from osler.kb.search.generation import IndexRow, read_rows, wanted_rows
 from osler.kb.search.remote import VERSION, Collection, list_collections
 from osler.kb.search.shard import DENSE, WORDS
 from osler.kb.store.passages import Progress, read_meta
@@ -155,6 +155,7 @@ class _PushJob:
             ("kind", schema.KEYWORD),
             ("language", schema.KEYWORD),
             ("year", schema.INTEGER),
+            ("day", schema.INTEGER),
             ("trust", schema.INTEGER),
             ("retracted", schema.BOOL),
         ):
@@ -172,7 +173,7 @@ class _PushJob:
     def _read_batches(self, source: str) -> Iterator[list[IndexRow]]:
         last = 0
         wanted = (
-            f"SELECT number, shelf, payload FROM ({WANTED} WHERE passage.source = ?"  # noqa: S608 - constants
+            f"SELECT number, shelf, payload FROM ({wanted_rows(self._db)} WHERE passage.source = ?"  # noqa: S608 - constants
             " AND passage.number > ? ORDER BY passage.number LIMIT ?)"
         )
         while rows_found := self._db.execute(wanted, (source, last, BATCH)).fetchall():

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from osler.errors import KnowledgeBaseError, KnowledgeBaseUnbuilt, require_extra
 from osler.kb.search import sparse
 from osler.kb.search.base import (
+    DAY,
     RANGES,
     BackendChoice,
     Floats,
@@ -212,11 +213,17 @@ def _nearest_query(query: Floats, k: int) -> dict[str, Any]:
 def _make_filter(within: PassageFilter, of: Collection) -> Any:
     from qdrant_client import models
 
+    def between(name: str, first: int | None, last: int | None) -> Any:
+        return models.FieldCondition(key=name, range=models.Range(gte=first, lte=last))
+
     must: list[Any] = []
     for name, wanted in within.conditions().items():
         if name in RANGES:
-            bounds = models.Range(gte=wanted[0], lte=wanted[1])
-            must.append(models.FieldCondition(key=name, range=bounds))
+            must.append(between(name, *wanted))
+        elif name == DAY:
+            empty = models.IsEmptyCondition(is_empty=models.PayloadField(key=DAY))
+            undated = models.Filter(must=[empty, between("year", *wanted[2:])])
+            must.append(models.Filter(should=[between(DAY, *wanted[:2]), undated]))
         else:
             must.append(models.FieldCondition(key=name, match=models.MatchAny(any=wanted)))
     # Without retracted passages in the collection the condition would only cost time.

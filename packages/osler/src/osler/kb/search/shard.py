@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from osler.kb.search.base import RANGES
+from osler.kb.search.base import DAY, RANGES
 from osler.kb.search.edge import receive_message, send_message
 
 DENSE, WORDS = "dense", "words"
@@ -101,6 +101,7 @@ def create_shard(folder: Path, dimension: int, piece: int) -> Any:
         ("kind", keyword),
         ("language", keyword),
         ("year", whole),
+        ("day", whole),
         ("trust", whole),
     ):
         shard.update(edge.UpdateOperation.create_field_index(field, schema))
@@ -177,12 +178,17 @@ def _make_filter(conditions: dict[str, Any]) -> Any:
     """Translates `{"kind": ["review"], "year": [2010, None]}`: any of these; between bounds."""
     import qdrant_edge as edge
 
+    def between(field: str, first: int | None, last: int | None) -> Any:
+        return edge.FieldCondition(field, range=edge.RangeFloat(gte=first, lte=last))
+
     must: list[Any] = []
     for field, wanted in conditions.items():
         if field in RANGES:
-            first, last = wanted
-            bounds = edge.RangeFloat(gte=first, lte=last)
-            must.append(edge.FieldCondition(field, range=bounds))
+            must.append(between(field, *wanted))
+        elif field == DAY:
+            undated = [edge.IsEmptyCondition(DAY), between("year", *wanted[2:])]
+            either = [between(DAY, *wanted[:2]), edge.Filter(must=undated)]
+            must.append(edge.Filter(should=either))
         else:
             must.append(edge.FieldCondition(field, match=edge.MatchAny(wanted)))
     return edge.Filter(must=must) if must else None

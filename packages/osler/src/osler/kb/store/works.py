@@ -36,6 +36,25 @@ _PMID = re.compile(r"\bPMID:(\d+)")
 def add_work_tables(db: sqlite3.Connection) -> None:
     for statement in _TABLES.split(";\n"):
         db.execute(statement)
+    if not has_dates(db):
+        db.execute("ALTER TABLE document ADD COLUMN date TEXT NOT NULL DEFAULT ''")
+
+
+def has_dates(db: sqlite3.Connection) -> bool:
+    """Whether days of documents are kept; not in a knowledge base from before they were."""
+    return any(column[1] == "date" for column in db.execute("PRAGMA table_info(document)"))
+
+
+def latest_day(db: sqlite3.Connection) -> str:
+    """SQL for the last day that a document may be of, as 20240131; null without a year."""
+    of_year = "document.year * 10000 + 1231"
+    if not has_dates(db):
+        return of_year
+    return (
+        f"CASE length(document.date) WHEN 0 THEN {of_year}"
+        " WHEN 7 THEN replace(document.date, '-', '') * 100 + 31"
+        " ELSE replace(document.date, '-', '') + 0 END"
+    )
 
 
 def identify_work(document: Document) -> tuple[str, str]:
@@ -83,15 +102,20 @@ def mark_work(db: sqlite3.Connection, number: int, pmid: str, doi: str) -> bool:
     return done.rowcount > 0
 
 
-Told = tuple[tuple[str, ...], str, str, str]
+Told = tuple[tuple[str, ...], str, str, str, str]
 
 
 class WorkReader:
-    """Reads what citations say of works: the last four fields of a `Locator`."""
+    """Reads what citations say of works: the last five fields of a `Locator`."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        self._last: tuple[int, Told] = (0, ((), "", "", ""))
+        self._last: tuple[int, Told] = (0, ((), "", "", "", ""))
+        dates = "document.date" if has_dates(db) else "''"
+        self._select = (
+            f"SELECT authors, journal, notice, key, {dates} FROM document"  # noqa: S608 - constants
+            " LEFT JOIN work ON work.document = document.number WHERE document.number = ?"
+        )
 
     def read_work(self, document: int) -> Told:
         """Of the document of this number; nothing in a knowledge base from before these tables."""
@@ -100,12 +124,11 @@ class WorkReader:
         return self._last[1]
 
     def _read(self, document: int) -> Told:
-        sql = "SELECT authors, journal, notice, key FROM work WHERE document = ?"
         try:
-            row = self._db.execute(sql, (document,)).fetchone()
+            row = self._db.execute(self._select, (document,)).fetchone()
         except sqlite3.OperationalError as error:
             if not str(error).startswith("no such table"):
                 raise
             row = None
-        authors, *told = row or ("", "", "", "")
-        return (tuple(authors.split("\n")) if authors else (), *told)
+        authors, journal, notice, key, date = (str(one or "") for one in row or [""] * 5)
+        return (tuple(authors.split("\n")) if authors else ()), journal, notice, key, date

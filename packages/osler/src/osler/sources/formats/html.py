@@ -14,6 +14,7 @@ from lxml import etree
 from osler.errors import MalformedSource
 from osler.sources.formats.json_lines import text_at
 from osler.sources.formats.reading import (
+    date_in,
     decode_text,
     extension_of,
     id_of,
@@ -96,7 +97,8 @@ def read_page(data: bytes, name: str, identifier: str) -> Document:
         id=identifier,
         title=_find_title(page) or title_of(name),
         sections=sections,
-        year=_find_year(page),
+        year=year_in(_find_date(page)),
+        date=date_in(_find_date(page)),
         url=_find_url(page),
     )
 
@@ -242,9 +244,9 @@ def _read_meta(page: etree._Element) -> dict[str, str]:
     }
 
 
-def _find_year(page: etree._Element) -> int | None:
-    years = (year_in(content) for name, content in _read_meta(page).items() if name in _DATES)
-    return next((year for year in years if year), None)
+def _find_date(page: etree._Element) -> str:
+    dates = (content for name, content in _read_meta(page).items() if name in _DATES)
+    return next(filter(year_in, dates), "")
 
 
 def _find_url(page: etree._Element) -> str:

@@ -12,7 +12,14 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from osler.sources.formats.reading import MOST_AUTHORS, author_name, id_of, names_in, year_in
+from osler.sources.formats.reading import (
+    MOST_AUTHORS,
+    author_name,
+    date_in,
+    id_of,
+    names_in,
+    year_in,
+)
 from osler.sources.formats.safe_xml import (
     GONE,
     Element,
@@ -111,11 +118,14 @@ def _read_record(article: Element, where: str, identifier: str) -> Record:
     if not identifier:
         identifier = _choose_identifier(ids) or id_of(where)
     book = next((text_of(t) for t in article.iter("{*}book-title")), "")
+    dates = _find_dates(metas)
+    year = min((one for one, _ in dates), default=None)
     document = Document(
         id=make_slug(identifier),
         title=title or book or identifier,
         sections=sections,
-        year=_find_year(metas),
+        year=year,
+        date=min((day for of, day in dates if day and of == year), default=""),
         url=_choose_url(ids),
         code=_choose_code(ids),
         kind=article.get("article-type") or ("book chapter" if book else ""),
@@ -195,15 +205,15 @@ def _choose_url(ids: dict[str, str]) -> str:
     return f"https://doi.org/{ids['doi']}" if "doi" in ids else ""
 
 
-def _find_year(metas: list[Element]) -> int | None:
-    years = [
-        year
+def _find_dates(metas: list[Element]) -> list[tuple[int, str]]:
+    """The years of publication, and months or days where they are known."""
+    told = (
+        " ".join(text_of(first_child(date, part)) for part in ("year", "month", "day")).strip()
         for meta in metas
         for date in meta
         if local_name(date) in {"pub-date", "book-date"}
-        and (year := year_in(text_of(first_child(date, "year"))))
-    ]
-    return min(years, default=None)
+    )
+    return [(year, date_in(one)) for one in told if (year := year_in(one))]
 
 
 def _find_authors(metas: list[Element]) -> tuple[str, ...]:

@@ -294,6 +294,7 @@ def _make_label(
         title=title or f"Drug label {set_id}",
         sections=(*([Section(product, (PRODUCT,))] if product else []), *kept),
         year=int(effective[:4]) if day else None,
+        date=day,
         url=f"https://dailymed.nlm.nih.gov/dailymed/lookup.cfm?setid={set_id}",
         code=f"SPL:{set_id} version {number}",
         kind=KIND,

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from osler.sources.formats.reading import (
+    date_in,
     decode_text,
     extension_of,
     id_of,
@@ -168,6 +169,7 @@ class Markdown:
             title=front.get("title") or first_title(text) or title_of(name),
             sections=markdown_sections(text, front.get("title", "")),
             year=year_in(front.get("date", "") or front.get("year", "")),
+            date=date_in(front.get("date", "")),
         )
         yield from finish_cleaned(document, name)
 

@@ -34,8 +34,8 @@ _FEWEST_REPEATS = 3
 _SHARE = 0.4
 # A chapter's head stands on pages near each other.
 _NEAR_PAGES = 4
-_SHORTEST_HEAD = 4
-_BESIDE = re.compile(r"^\d{1,5}(?=\s|$)|(?<=\s)\d{1,5}$")
+_SHORTEST_HEAD, _LONGEST_HEAD = 4, 120
+_FIRST_WORD, _LAST_WORD = re.compile(r"(\d{1,5})(?:\s|$)"), re.compile(r"(?:^|\s)(\d{1,5})$")
 _DIGITS = re.compile(r"\d+|(?<![^\W\d_])[ivxlc]+(?![^\W\d_])")
 _CITED = re.compile(r"(?:19|20)\d\d\b|\bet al\b|\bdoi\b|\d+\s*[:(]\s*\d+|\[[JM]\]", re.IGNORECASE)
 # Of the lines of a list of references: so many hold a citation; an entry takes two or three.
@@ -154,10 +154,14 @@ def _without_furniture(pages: list[Page]) -> Iterator[Page]:
     edges = {number: set(map(_exact, _edge_lines(lines))) for number, lines in pages}
     seen = Counter(key for _, lines in pages for key in set(map(_line_key, _edge_lines(lines))))
     often = max(_FEWEST_REPEATS, _SHARE * len(pages))
-    first = _first_number(pages, often)
+    printed = _printed_numbers(pages)
 
-    def is_furniture(line: str, number: int) -> bool:
-        if seen[_line_key(line)] >= often or number + first in _numbers_beside(line):
+    def is_furniture(line: str, number: int, at: str) -> bool:
+        if seen[_line_key(line)] >= often:
+            return True
+        if len(line) > _LONGEST_HEAD:  # a hyphen at the page's end may join text to the foot
+            return False
+        if printed & _numbers_beside(line, at, number):
             return True
         near = range(number - _NEAR_PAGES, number + _NEAR_PAGES + 1)
         told = sum(_exact(line) in edges.get(page, ()) for page in near)
@@ -165,31 +169,36 @@ def _without_furniture(pages: list[Page]) -> Iterator[Page]:
 
     for number, lines in pages:
         top, bottom = 0, len(lines)
-        while top < min(_EDGE_LINES, bottom) and is_furniture(lines[top], number):
+        while top < min(_EDGE_LINES, bottom) and is_furniture(lines[top], number, "top"):
             top += 1
         while bottom > max(top, len(lines) - _EDGE_LINES) and is_furniture(
-            lines[bottom - 1], number
+            lines[bottom - 1], number, "bottom"
         ):
             bottom -= 1
         yield number, lines[top:bottom]
 
 
-def _first_number(pages: list[Page], often: float) -> int:
-    """What is printed on a page less its place in the file; a number that no page has where
-    they do not go together."""
+Printed = tuple[str, str, int]
+"""Edge of the page, end of the line, and the number there less the page's place in the file."""
+
+
+def _printed_numbers(pages: list[Page]) -> set[Printed]:
+    """Where pages print their numbers: a heading "4 Diagnosis" on page 4 is none of them."""
     apart = Counter(
-        printed - number
+        one
         for number, lines in pages
         if lines
-        for printed in _numbers_beside(lines[0]) | _numbers_beside(lines[-1])
+        for at, line in (("top", lines[0]), ("bottom", lines[-1]))
+        for one in _numbers_beside(line, at, number)
     )
-    best, pages_with = max(apart.items(), key=lambda one: one[1], default=(0, 0))
-    return best if pages_with >= often else -_MOST_PAGES
+    often = max(_FEWEST_REPEATS, _SHARE / 2 * len(pages))  # left and right pages differ
+    return {one for one, times in apart.items() if times >= often}
 
 
-def _numbers_beside(line: str) -> set[int]:
-    """The numbers that a line begins or ends with."""
-    return {int(found) for found in _BESIDE.findall(line)}
+def _numbers_beside(line: str, at: str, number: int) -> set[Printed]:
+    """The numbers that a line begins and ends with."""
+    ends = {"begin": _FIRST_WORD.match(line), "end": _LAST_WORD.search(line)}
+    return {(at, end, int(found[1]) - number) for end, found in ends.items() if found}
 
 
 def _exact(line: str) -> str:

@@ -21,6 +21,7 @@ from lxml import etree
 from osler.sources.formats.reading import (
     MOST_AUTHORS,
     author_name,
+    date_in,
     plain_head,
     utf8_lines,
     year_in,
@@ -120,6 +121,7 @@ def _read_record(element: etree._Element, name: str) -> Record:
         # Of the words that are here: a Chinese article's record holds an English abstract.
         language=language_of(text),
         year=_read_year(article),
+        date=_read_date(article),
         url=url_of(pmid),
         code=f"PMID:{pmid}",
         kind=most_telling(kinds),
@@ -205,11 +207,19 @@ def _abstract_part(part: etree._Element) -> str:
     return f"{label}: {text}" if text and label.upper() not in _UNLABELLED else text
 
 
+_PLACES = ("Journal/JournalIssue/PubDate", "Book/PubDate", "ArticleDate")
+
+
 def _read_year(article: etree._Element) -> int | None:
-    for place in ("Journal/JournalIssue/PubDate", "Book/PubDate", "ArticleDate"):
-        if year := year_in(text_of(article.find(place))):
-            return year
-    return None
+    return next(filter(None, (year_in(text_of(article.find(place))) for place in _PLACES)), None)
+
+
+def _read_date(article: etree._Element) -> str:
+    """Of the place that tells the year."""
+    for place in map(article.find, _PLACES):
+        if place is not None and year_in(text_of(place)):
+            return date_in(" ".join(map(text_of, place)))
+    return ""
 
 
 _FIELD = re.compile(r"([A-Z][A-Z0-9]{1,3}) *- ?(.*)")
@@ -276,6 +286,7 @@ def _read_tagged(fields: Fields, place: str) -> Record:
         sections=(Section(abstract or title),),
         language=language_of(abstract or title),
         year=year_in(first_value("DP")),
+        date=date_in(first_value("DP")),
         url=url_of(pmid),
         code=f"PMID:{pmid}",
         kind=most_telling(kinds),

@@ -9,6 +9,7 @@ import tempfile
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
@@ -26,6 +27,13 @@ LONGEST_LINE = 8 * 2**20
 _SUFFIXES = frozenset({".gz", ".bz2", ".tar", ".tgz", ".tbz2", ".zip"})
 _WORD = re.compile(r"[^\W\d_]+")
 _LONGEST_TITLE = 100
+_MONTH_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec"
+_MONTHS = {name: n for n, name in enumerate(_MONTH_NAMES.split(), start=1)}
+# Not of an issue of two months, "2020 Jan-Feb".
+_DATE = re.compile(
+    r"(?<!\d)((?:1[89]|20)\d\d)(?:\s*[-/.年 ]\s*|(?=\d{4}(?!\d)))(\d{1,2}|[A-Za-z]{3,9})"
+    r"(?:\s*[-/.月 ]?\s*(\d{1,2}))?(?!\d|[-–/][A-Za-z])"
+)
 _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 
 
@@ -222,6 +230,20 @@ def year_in(text: str) -> int | None:
     """The first year from 1800 to 2099 that stands in `text`."""
     match = _YEAR.search(text)
     return int(match.group()) if match else None
+
+
+def date_in(text: str) -> str:
+    """The first month or day in `text`, year first, as "2024-03" or "2024-03-15"; "" for none."""
+    match = _DATE.search(text)
+    if match is None:
+        return ""
+    year, month, day = match.groups()
+    number = int(month) if month.isdecimal() else _MONTHS.get(month[:3].casefold(), 0)
+    try:
+        known = date(int(year), number, int(day or 1))
+    except ValueError:
+        return ""
+    return known.isoformat() if day else known.isoformat()[:7]
 
 
 def _below_root(name: str) -> PurePosixPath:

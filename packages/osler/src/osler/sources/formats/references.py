@@ -20,6 +20,7 @@ from osler.sources.formats.pubmed import url_of
 from osler.sources.formats.reading import (
     MOST_AUTHORS,
     author_name,
+    date_in,
     decode_text,
     extension_of,
     inverted_name,
@@ -62,6 +63,8 @@ class Reference:
     more: tuple[Section, ...] = ()
     """Sections after the abstract."""
     retracted: bool = False
+    day: str = ""
+    """Where it is told apart from `date`."""
 
     def make_document(self, where: str) -> Record:
         """The document, or why there is none."""
@@ -79,6 +82,7 @@ class Reference:
             sections=(*sections, *self.more),
             language=language_of(text or title),
             year=year_in(self.date),
+            date=date_in(self.day or self.date),
             url=f"https://doi.org/{doi}" if doi else url_of(pmid) if pmid else self.url,
             code=f"PMID:{pmid}" if pmid else f"DOI:{doi}" if doi else "",
             kind=kind,
@@ -199,6 +203,7 @@ def _read_bibtex(kind: str, key: str, fields: Mapping[str, str]) -> Reference:
         fields.get("url", ""),
         key,
         tags_of(re.split("[,;]", told.get("keywords", ""))),
+        day=told.get("date") or " ".join(told.get(one, "") for one in ("year", "month", "day")),
     )
 
 
@@ -256,6 +261,7 @@ def _read_csl(item: Mapping[str, Any]) -> Reference:
         text_in(item, "URL"),
         text_in(item, "citation-key") or text_in(item, "id"),
         tags_of(re.split("[,;]", text_in(item, "keyword"))),
+        day="-".join(map(str, issued[0])) if year else "",
     )
 
 

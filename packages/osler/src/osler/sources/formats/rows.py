@@ -19,6 +19,7 @@ from osler.errors import MalformedSource
 from osler.sources.formats.containers import Unreadable, require_package
 from osler.sources.formats.json_lines import text_in
 from osler.sources.formats.reading import (
+    date_in,
     extension_of,
     id_of,
     lines_of,
@@ -157,6 +158,7 @@ def record_of(row: Mapping[str, Any], where: str, identifier: str) -> Record:
         sections=(Section(text, path),),
         language=language_of(text),
         year=year_in(_first_field(fields, _YEAR)),
+        date=date_in(_first_field(fields, _YEAR)),
         url=_first_field(fields, _URL),
         kind="question and answer" if question else "",
         licence=one_line(_first_field(fields, _LICENCE)),

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from osler.sources.formats.json_lines import items_at, read_items, text_at
-from osler.sources.formats.reading import plain_head, read_json_file, year_in
+from osler.sources.formats.reading import date_in, plain_head, read_json_file, year_in
 from osler.sources.formats.sections import finish_document
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import make_slug, one_line
@@ -203,6 +203,7 @@ def _make_trial(
         title=one_line(title) or number,
         sections=tuple(Section(text, (heading,)) for heading, text in rows if text.strip()),
         year=next(filter(None, map(year_in, dates)), None),
+        date=next((date_in(one) for one in dates if year_in(one)), ""),
         url=f"https://clinicaltrials.gov/study/{number}",
         code=f"NCT:{number}",
         kind=kind,

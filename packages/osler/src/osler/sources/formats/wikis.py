@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from osler.sources.formats.html import fragment_sections
 from osler.sources.formats.json_lines import JsonLinesParser, Object, first_keys, text_in, value_at
-from osler.sources.formats.reading import id_of_record, plain_head, read_json_file, year_in
+from osler.sources.formats.reading import date_in, id_of_record, plain_head, read_json_file, year_in
 from osler.sources.formats.safe_xml import (
     Element,
     find_descendant,
@@ -85,8 +85,13 @@ def _read_page(page: Element, name: str, base: str) -> Record:
     sections, _ = without_noise(sections_of(plain_wikitext(text), parse_heading))
     url = f"{base}/{quote(title.replace(' ', '_'))}" if base and title else ""
     # Of the revision: an article is what it was on that day.
-    year = year_in(text_of(find_descendant(revision, "timestamp"))[:4])
-    document = Document(make_slug(identifier or title), title, sections, year=year, url=url)
+    day = text_of(find_descendant(revision, "timestamp"))[:10]
+    document = Document(
+        *(make_slug(identifier or title), title, sections),
+        year=year_in(day),
+        date=date_in(day),
+        url=url,
+    )
     return finish_document(document, where)
 
 

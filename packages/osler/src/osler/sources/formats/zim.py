@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, NamedTuple
 from osler.errors import MalformedSource
 from osler.sources.formats.containers import Unreadable, largest_unpacked, require_package
 from osler.sources.formats.html import read_page
-from osler.sources.formats.reading import id_of, on_disk, year_in
+from osler.sources.formats.reading import date_in, id_of, on_disk, year_in
 from osler.sources.formats.sections import finish_document, without_noise
 from osler.sources.records import Drop, Record
 from osler.text import make_slug, one_line
@@ -333,6 +333,7 @@ def _read_archive(archive: _Archive) -> Iterator[Record]:
             title=entry.title or page.title,
             sections=sections,
             year=page.year or year_in(day[:4]),
+            date=page.date if page.year else date_in(day),
             version=version,
             licence=licence,
         )
