@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from osler.kb.base import KnowledgeBase
+from osler.kb.search.base import PassageFilter
 from osler.kb.store.access import FILE
 from osler_lab.testing.scripted import HashingEncoder
 
 PUBMED = """<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID Version="1">12230038</PMID>
-<Article><Journal><JournalIssue><PubDate><Year>2021</Year></PubDate></JournalIssue></Journal>
+<Article><Journal><JournalIssue><PubDate><Year>2021</Year><Month>Mar</Month></PubDate></JournalIssue></Journal>
 <ArticleTitle>Oral iron every other day.</ArticleTitle>
 <ELocationID EIdType="doi">10.1000/Iron.1</ELocationID>
 <Abstract><AbstractText>Oral iron on alternate days is absorbed better.</AbstractText></Abstract>
@@ -24,7 +25,7 @@ PUBMED = """<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID Version="1">
 <PublicationTypeList><PublicationType>Journal Article</PublicationType></PublicationTypeList>
 </Article><MedlineJournalInfo><MedlineTA>J Iron</MedlineTA></MedlineJournalInfo>
 {links}</MedlineCitation></PubmedArticle></PubmedArticleSet>"""
-OLD = "DROP TABLE work; DROP TABLE notice"
+OLD = "DROP TABLE work; DROP TABLE notice; ALTER TABLE document DROP COLUMN date"
 
 
 def add_article(folder: Path, links: str = "") -> KnowledgeBase:
@@ -40,7 +41,7 @@ def test_a_passage_names_authors_year_and_journal(tmp_path: Path) -> None:
     with add_article(tmp_path) as kb:
         place = kb.get("research:12230038#0").locator
     assert place.authors == ("Smith J", "Lee K", "Iron Study Group")
-    assert place.byline == "Smith J, Lee K et al. · 2021 · J Iron"
+    assert place.byline == "Smith J, Lee K et al. · 2021-03 · J Iron"
     assert str(place) == f"{place.byline} · Journal Article, PMID:12230038"
 
 
@@ -61,11 +62,20 @@ def test_a_base_from_before_authors_still_opens_and_takes_new_documents(tmp_path
     with KnowledgeBase.open(kb.path) as old:
         assert old.get("research:12230038#0").locator.byline == ""
         assert [one.id for one, _ in old.by_words(["iron"], k=3)] == ["research:12230038#0"]
+        # It keeps the year alone, which counts as of its last day.
+        for day, found in ((20210401, 0), (20211231, 1)):
+            within = PassageFilter(days=(None, day), as_of=day)
+            assert len(old.by_words(["iron"], k=3, within=within)) == found
         old.export(tmp_path / "old.jsonl")
         later = (tmp_path / "pubmed.xml").read_text(encoding="utf-8").replace("12230038", "12")
         (tmp_path / "later.xml").write_text(later.replace("every", "each"), encoding="utf-8")
         old.add([tmp_path / "later.xml"], source="research")
-        assert old.get("research:12#0").locator.journal == "J Iron"
+        place = old.get("research:12#0").locator
+        assert (place.journal, place.date) == ("J Iron", "2021-03")
+        within = PassageFilter(days=(None, 20210401), as_of=20210401)
+        assert [one.id for one, _ in old.by_words(["iron"], k=3, within=within)] == [
+            "research:12#0"
+        ]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ PLACES = {
     [
         (PassageFilter(years=(2020, None)), {"new-trial", "new-review"}),
         (PassageFilter(years=(None, 2012)), {"old-trial"}),
+        (PassageFilter(days=(None, 20121230)), set()),
+        (PassageFilter(days=(20120501, 20210101)), {"old-trial"}),
         (PassageFilter(kinds=("rct",)), {"old-trial", "new-trial"}),
         (PassageFilter(kinds=("Review",), years=(2021, 2021)), {"new-review"}),
     ],

@@ -85,7 +85,7 @@ def test_front_matter_gives_title_and_year_where_there_is_no_heading() -> None:
         Markdown(), '---\ntitle: "The Heart"\ndate: 2014-05-01\n---\n\nIt beats.', "m1.md"
     )
 
-    assert (document.title, document.year) == ("The Heart", 2014)
+    assert (document.title, document.year, document.date) == ("The Heart", 2014, "2014-05-01")
     assert document.sections == (Section("It beats."),)
 
 

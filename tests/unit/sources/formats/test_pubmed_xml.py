@@ -145,6 +145,22 @@ def test_the_year_may_stand_in_a_medline_date_or_nowhere(date: str, year: int | 
     assert document.year == year
 
 
+@pytest.mark.parametrize(
+    ("date", "day"),
+    [
+        ("<Year>2019</Year><Month>Mar</Month><Day>05</Day>", "2019-03-05"),
+        ("<Year>2019</Year><Month>11</Month>", "2019-11"),
+        ("<Year>2019</Year><Season>Spring</Season>", ""),
+        ("<MedlineDate>1998 Dec-1999 Jan</MedlineDate>", ""),
+    ],
+)
+def test_month_and_day_are_kept_where_they_stand(date: str, day: str) -> None:
+    rest = f"<Journal><JournalIssue><PubDate>{date}</PubDate></JournalIssue></Journal>"
+    (document,) = parse(article(rest=rest))
+    assert isinstance(document, Document)
+    assert document.date == day
+
+
 def test_the_language_is_that_of_the_abstract_not_of_the_article() -> None:
     english = article(rest="<Language>chi</Language>")
     chinese = article(title="高血压的治疗", abstract="目的：观察疗效。")

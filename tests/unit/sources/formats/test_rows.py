@@ -179,6 +179,7 @@ def test_records_of_text_keep_their_id_url_year_and_licence() -> None:
         title="Gout",
         sections=(Section("Urate."),),
         year=2019,
+        date="2019-02-03",
         url="u",
         licence="CC0",
     )

@@ -84,6 +84,7 @@ def test_an_article_of_a_dump_keeps_its_headings_but_not_its_references() -> Non
             title="Gout & pain",
             sections=(Section("Gout hurts."), Section("Urate.", ("Causes",))),
             year=2016,
+            date="2016-06-01",
             url="https://en.wikipedia.org/wiki/Gout_%26_pain",
         )
     ]

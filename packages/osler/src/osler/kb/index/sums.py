@@ -6,6 +6,7 @@ import sqlite3
 from hashlib import blake2b, sha256
 
 from osler.kb.store.passages import COLUMNS, read_meta
+from osler.kb.store.works import has_dates
 
 CONTENTS = 2**256
 """Sums of hashes are taken modulo this."""
@@ -57,6 +58,10 @@ def sum_around(db: sqlite3.Connection) -> str:
     for select in _AROUND:
         for row in db.execute(select):
             hashed.update(repr(row).encode(errors="surrogatepass"))
+    if has_dates(db):
+        dated = "SELECT number, date FROM document WHERE date != '' ORDER BY number"
+        for row in db.execute(dated):
+            hashed.update(repr(row).encode())
     return hashed.hexdigest()
 
 

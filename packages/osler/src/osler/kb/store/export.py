@@ -119,7 +119,7 @@ def _make_header(db: sqlite3.Connection, source: str | None) -> Line:
     }
 
 
-_OF_WORK = ("authors", "journal", "notice", "key")
+_OF_WORK = ("authors", "journal", "notice", "key", "date")
 _NAMES = (
     *("id", "source", "document", "n", "title", "text", "section", "page", "year", "url"),
     *("code", "kind", "licence", "language", "illustrative", "kinds", "retracted", "trust"),

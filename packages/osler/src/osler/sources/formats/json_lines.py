@@ -243,6 +243,7 @@ class _PassageLine(BaseModel):
     journal: _Line = ""
     notice: _Line = ""
     key: _Line = ""
+    date: Annotated[str, Field(pattern=r"^(\d{4}-\d\d(-\d\d)?)?$")] = ""
 
 
 class _HeaderLine(BaseModel):
