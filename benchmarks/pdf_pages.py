@@ -26,6 +26,7 @@ import subprocess
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
 from statistics import mean
 
@@ -48,28 +49,21 @@ def read_osler(path: Path) -> Pages:
 
 
 def read_pypdf(path: Path) -> Pages:
-    from pypdf import PdfReader
-
-    return [page.extract_text() for page in PdfReader(path).pages]
+    return [page.extract_text() for page in import_module("pypdf").PdfReader(path).pages]
 
 
 def read_pdfminer(path: Path) -> Pages:
-    from pdfminer.high_level import extract_text
-
-    return extract_text(path).split("\f")
+    return str(import_module("pdfminer.high_level").extract_text(path)).split("\f")
 
 
 def read_pymupdf(path: Path) -> Pages:
-    import pymupdf
-
-    with pymupdf.open(path) as pdf:
+    with import_module("pymupdf").open(path) as pdf:
         return [page.get_text() for page in pdf]
 
 
 def read_pymupdf4llm(path: Path) -> Pages:
-    import pymupdf4llm
-
-    chunks = pymupdf4llm.to_markdown(str(path), page_chunks=True, show_progress=False)
+    reader = import_module("pymupdf4llm")
+    chunks = reader.to_markdown(str(path), page_chunks=True, show_progress=False)
     return [chunk["text"] for chunk in chunks]
 
 

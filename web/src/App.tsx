@@ -6,6 +6,7 @@ import { Compare } from "./pages/Compare";
 import { Concepts } from "./pages/Concepts";
 import { Evaluations } from "./pages/Evaluations";
 import { Knowledge } from "./pages/Knowledge";
+import { Labels } from "./pages/Labels";
 import { PassagePage } from "./pages/PassagePage";
 import { RunPage } from "./pages/RunPage";
 import { Runs } from "./pages/Runs";
@@ -108,7 +109,7 @@ function toContent(event: { preventDefault: () => void }) {
 function Nav({ at, words }: { at: Place; words: Words }) {
   const first = at.parts[0] ?? "";
   const pages: [string, string, string[]][] = [
-    ["knowledge", words.knowledge, ["knowledge", "passages", "concepts"]],
+    ["knowledge", words.knowledge, ["knowledge", "passages", "concepts", "labels"]],
     ["evaluations", words.evaluations, ["evaluations", "scoreboard"]],
   ];
   return (
@@ -135,6 +136,10 @@ function Here({ at, speak, about }: { at: Place; speak: Tongue; about: api.About
       return <Compare key={`${id} ${more}`} ids={[id, more]} speak={speak} />;
     case "knowledge":
       return <Knowledge asked={at.asked} speak={speak} />;
+    case "labels": {
+      const drugs: [string, string] = [at.asked.get("a") ?? "", at.asked.get("b") ?? ""];
+      return <Labels key={drugs.join("\n")} drugs={drugs} speak={speak} />;
+    }
     case "passages":
       return <PassagePage key={id} id={id} speak={speak} />;
     case "concepts":

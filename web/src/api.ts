@@ -9,6 +9,7 @@ export interface Locator {
   kind: string;
   authors: string[];
   journal: string;
+  date: string; // month or day, where more than the year is known
   notice: string; // what was published against the work: a retraction, with its date and reason
 }
 
@@ -154,6 +155,11 @@ export interface Sent {
   documents: number;
   passages: number;
   drops: Record<string, number>;
+}
+
+export interface LabelPair {
+  headings: string[];
+  labels: { document: string; title: string; code: string; url: string; effective: string; sections: Record<string, Passage[]> }[];
 }
 
 export interface Study {
@@ -456,6 +462,8 @@ export const kb = () => call<Kb>("kb");
 export const search = (body: object) => call<{ hits: Hit[] }>("search", body);
 export const passage = (id: string, context: number) =>
   call<Found>(`passages/${of(id)}?context=${context}`);
+export const labels = (drugs: string[]) =>
+  call<LabelPair>(`labels?${drugs.map((one) => `drug=${of(one)}`).join("&")}`);
 export const concepts = (term: string) =>
   call<{ concepts: { id: string; name: string }[] }>(`graph/concepts?term=${of(term)}`);
 export const concept = (id: string) => call<Concept>(`graph/concepts/${of(id)}`);

@@ -2,7 +2,9 @@ import { type FormEvent, useCallback, useState } from "react";
 import * as api from "../api";
 import { useLoaded } from "../hooks";
 import { about } from "../parts/Cards";
+import { bound } from "../parts/Filter";
 import { Uploads } from "../parts/Uploads";
+import { LabelForm } from "./Labels";
 import { asking, link } from "../place";
 import { highlighted, plain } from "../plain";
 import type { Tongue } from "../words";
@@ -25,6 +27,12 @@ export function Knowledge({ asked, speak }: { asked: URLSearchParams; speak: Ton
         <details className="choices">
           <summary>{words.inGraph}</summary>
           <ConceptForm speak={speak} />
+        </details>
+      )}
+      {known.found?.sources.some(({ source }) => source === "label") && (
+        <details className="choices">
+          <summary>{words.labels}</summary>
+          <LabelForm drugs={["", ""]} speak={speak} />
         </details>
       )}
       <Sources sources={known.found?.sources ?? []} kb={kb.found} speak={speak} />
@@ -73,11 +81,11 @@ function Form({ asked, sources, speak }: Given) {
         </label>
         <label>
           {words.from}
-          <input type="number" min={1000} max={9999} {...field("from")} />
+          <input pattern="\d{4}(-\d\d-\d\d)?" placeholder="2015" {...field("from")} />
         </label>
         <label>
           {words.to}
-          <input type="number" min={1000} max={9999} {...field("to")} />
+          <input pattern="\d{4}(-\d\d-\d\d)?" placeholder="2024-06-30" {...field("to")} />
         </label>
         <button className="main">{words.search}</button>
       </div>
@@ -93,14 +101,14 @@ function Hits({ asked, speak }: { asked: URLSearchParams; speak: Tongue }) {
   const look = useCallback(() => {
     const given = new URLSearchParams(text);
     const [source, language] = [given.get("source"), given.get("language")];
-    const [from, to] = [Number(given.get("from")), Number(given.get("to"))];
+    const [from, to] = [given.get("from"), given.get("to")];
     return api.search({
       query: given.get("q"),
       k: K,
       ...(source ? { sources: [source] } : {}),
       ...(language ? { languages: [language] } : {}),
-      ...(from ? { since: from } : {}),
-      ...(to ? { until: to } : {}),
+      ...(from ? { since: bound(from) } : {}),
+      ...(to ? { until: bound(to) } : {}),
     });
   }, [text]);
   const { found, wrong } = useLoaded(look);

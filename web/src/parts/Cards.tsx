@@ -135,9 +135,9 @@ function InContext({ one, all }: { one: Evidence; all: Evidence[] }) {
 }
 
 // As citations name a work: "Smith JA, Lee K et al. · 2021 · Lancet".
-function byline({ authors, year, journal }: Locator, { zh }: Tongue): string {
+function byline({ authors, year, date, journal }: Locator, { zh }: Tongue): string {
   const named = authors.slice(0, 2).join(", ") + (authors.length > 2 ? (zh ? "等" : " et al.") : "");
-  return [named, year, journal].filter(Boolean).join(" · ");
+  return [named, date || year, journal].filter(Boolean).join(" · ");
 }
 
 // Where in its document a passage stands.

@@ -2,15 +2,19 @@ import type { Tongue } from "../words";
 
 export type Filters = { since?: string; until?: string; as_of?: string; kinds?: string };
 
-// As a request has them: years as numbers, kinds one by one, and nothing that was left empty.
+// As a request has them: years as numbers, days as words, kinds one by one, and nothing that was left empty.
 export function chosenFilters({ since, until, as_of, kinds }: Filters): object {
   const named = (kinds ?? "").split(",").map((one) => one.trim()).filter(Boolean);
   return {
-    ...(since ? { since: Number(since) } : {}),
-    ...(until ? { until: Number(until) } : {}),
+    ...(since ? { since: bound(since) } : {}),
+    ...(until ? { until: bound(until) } : {}),
     ...(as_of ? { as_of } : {}),
     ...(named.length ? { kinds: named } : {}),
   };
+}
+
+export function bound(given: string): number | string {
+  return /^\d{4}$/.test(given) ? Number(given) : given;
 }
 
 type Given = { chosen: Filters; choose: (next: Filters) => void; speak: Tongue };
@@ -28,11 +32,11 @@ export function Filter({ chosen, choose, speak }: Given) {
       <p className="row">
         <label>
           {words.from}
-          <input type="number" min={1000} max={9999} {...field("since")} />
+          <input pattern="\d{4}(-\d\d-\d\d)?" placeholder="2015" {...field("since")} />
         </label>
         <label>
           {words.to}
-          <input type="number" min={1000} max={9999} {...field("until")} />
+          <input pattern="\d{4}(-\d\d-\d\d)?" placeholder="2024-06-30" {...field("until")} />
         </label>
         <label>
           {words.asOf}
