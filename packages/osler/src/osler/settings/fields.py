@@ -104,6 +104,18 @@ Names = Annotated[tuple[str, ...], BeforeValidator(split_list)]
 SourceNames = Annotated[tuple[SourceName, ...], BeforeValidator(split_list)]
 
 
+def first_day(given: int | date) -> int:
+    """A year's first day, or the day, as 20240131."""
+    return given * 10_000 + 101 if isinstance(given, int) else last_day(given)
+
+
+def last_day(given: int | date) -> int:
+    """A year's last day, or the day, as 20240131."""
+    if isinstance(given, int):
+        return given * 10_000 + 1231
+    return given.year * 10_000 + given.month * 100 + given.day
+
+
 class SettingsSection(BaseModel):
     """A section of the settings. The text below a key is its description: for files and guides."""
 

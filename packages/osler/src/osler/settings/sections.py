@@ -6,7 +6,6 @@ Nothing outside is called unless it is set here.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import date
 from ipaddress import ip_address
 from typing import Annotated, Literal
 
@@ -27,6 +26,8 @@ from osler.settings.fields import (
     SourceNames,
     Whole,
     YearOrDay,
+    first_day,
+    last_day,
     split_list,
 )
 from osler.sources.catalogue import EMR, HELD, is_patients
@@ -148,19 +149,19 @@ class RetrieveSettings(SettingsSection):
         if self.dense_weight == self.lexical_weight == 0:
             raise ValueError("dense_weight and lexical_weight cannot both be 0")
         first, _ = self._bounds()
-        if first and self.until and first > _last_day(self.until):
+        if first and self.until and first > last_day(self.until):
             raise ValueError("since is after until")
         return self
 
     @property
     def known_day(self) -> int | None:
         """The day of `as_of`, as 20240131."""
-        return None if self.as_of is None else _last_day(self.as_of)
+        return None if self.as_of is None else last_day(self.as_of)
 
     def _bounds(self) -> tuple[int | None, int | None]:
         """The first and the last day of documents that may be found, as 20240131."""
-        lasts = [_last_day(one) for one in (self.until, self.as_of) if one is not None]
-        first = None if self.since is None else _first_day(self.since)
+        lasts = [last_day(one) for one in (self.until, self.as_of) if one is not None]
+        first = None if self.since is None else first_day(self.since)
         return first, min(lasts, default=None)
 
     @property
@@ -192,18 +193,6 @@ class RetrieveSettings(SettingsSection):
     def is_filtered(self) -> bool:
         """Whether date or kind decide what may be found."""
         return self._bounds() != (None, None) or bool(self.kinds)
-
-
-def _first_day(given: int | date) -> int:
-    """A year's first day, or the day, as 20240131."""
-    return given * 10_000 + 101 if isinstance(given, int) else _last_day(given)
-
-
-def _last_day(given: int | date) -> int:
-    """A year's last day, or the day, as 20240131."""
-    if isinstance(given, int):
-        return given * 10_000 + 1231
-    return given.year * 10_000 + given.month * 100 + given.day
 
 
 def _parse_switch(value: object) -> object:
