@@ -23,7 +23,9 @@ from osler.answer.gate import (
     BY_RELEVANCE,
     CHECK,
     LIKELY,
+    OWN_WORDS,
     PASSAGE,
+    PASSAGE_WORDS,
     READ,
     AnswerFit,
     EvidenceGate,
@@ -504,11 +506,13 @@ ZH_ASKED = Question("q", "坏血病有什么症状？", language="zh")
 
 async def test_a_chinese_question_is_weighed_by_meaning_with_a_fit_of_its_own() -> None:
     meaning = KnownRelevance({"牙龈": 0.9, "维生素": 0.3})
-    gate = judging(meaning=meaning, answers=0.0)
+    shares = KnownRelevance({"牙龈": 0.4, "维生素": 0.2})
+    gate = judging(meaning=meaning, coverage=shares, answers=0.0)
     weighed = await gate.weigh_evidence(ZH_ASKED, [hit(ZH_TEXT, title="坏血病", language="zh")])
     assert weighed.quotes[0].text == "早期症状是牙龈出血。"
-    # The sentence has .9, its passage 1.2; of the two sentences the mean lies .3 below the first.
-    wanted = BY_MEANING["zh"].find_share(0.9 + PASSAGE * 1.2, 0.0, 0, 0.3)
+    # The sentence has .9 and .4 of the words, its passage .6 of them; the other .3 and .2.
+    first, other = (near + OWN_WORDS * share for near, share in ((0.9, 0.4), (0.3, 0.2)))
+    wanted = BY_MEANING["zh"].find_share(first + PASSAGE_WORDS * 0.6, 0, 0, (first - other) / 2)
     assert weighed.quotes[0].relevance == pytest.approx(wanted)
 
 

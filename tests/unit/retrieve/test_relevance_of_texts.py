@@ -1,10 +1,13 @@
 """How well texts answer a query: overlap of words by hand, cosines, and the choice by language."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
+from osler.retrieve.asked import QuestionReader
 from osler.retrieve.relevance import (
+    CoverageRelevance,
     EncoderRelevance,
     MeaningRelevance,
     OverlapRelevance,
@@ -90,17 +93,25 @@ async def test_words_are_weighed_as_bm25_worked_by_hand() -> None:
     assert await WordRelevance(lambda terms: {}).relevance("what is the", ["Iron."]) == (0.0,)
 
 
-async def test_meaning_and_words_are_added_on_one_scale() -> None:
-    """A text of the query's own words has cosine 1 and covers all: 1 + weight; a cosine of
-    `unrelated` counts nothing."""
-    near, words = EncoderRelevance(HashingEncoder()), OverlapRelevance()
-    texts = ["糖尿病", "糖尿病患者", "哮喘"]
-    scores = await MeaningRelevance(near, words, unrelated=0.5, weight=2.0).relevance(
-        "糖尿病", texts
-    )
+async def test_meaning_is_spread_from_what_is_unrelated_to_equal_texts() -> None:
+    near, texts = EncoderRelevance(HashingEncoder()), ["糖尿病", "糖尿病患者", "哮喘"]
+    scores = await MeaningRelevance(near, unrelated=0.5).relevance("糖尿病", texts)
     cosines = await near.relevance("糖尿病", texts)
-    shares = await words.relevance("糖尿病", texts)
-    assert scores[0] == pytest.approx(3.0)
-    assert scores == pytest.approx(
-        [2 * cosine - 1 + 2 * share for cosine, share in zip(cosines, shares, strict=True)]
-    )
+    assert scores[0] == pytest.approx(1.0)
+    assert scores == pytest.approx([2 * cosine - 1 for cosine in cosines])
+
+
+async def test_in_chinese_a_name_is_covered_by_its_other_names() -> None:
+    def rare(terms: Sequence[str]) -> dict[str, float]:
+        return dict.fromkeys(terms, 1.0)
+
+    asked, texts = "心梗怎么办", ["心肌梗死的处理", "哮喘的处理"]
+    plain = await CoverageRelevance(rare).relevance(asked, texts)
+    named = await CoverageRelevance(rare, QuestionReader()).relevance(asked, texts)
+    assert plain[0] < named[0] == pytest.approx(await _cover_itself(rare, asked))
+    assert plain[1] == named[1]
+
+
+async def _cover_itself(rare: Callable[[Sequence[str]], dict[str, float]], asked: str) -> float:
+    """The share that the name alone covers."""
+    return (await CoverageRelevance(rare).relevance(asked, ["心梗"]))[0]

@@ -24,6 +24,7 @@ from osler.kb.encoders.base import (
 )
 from osler.kb.search.base import Floats
 from osler.llm.local.weights import E5
+from osler.retrieve.asked import QuestionReader
 from osler.retrieve.hybrid import HybridRetriever
 from osler.settings import Settings
 from osler.types import Language
@@ -187,4 +188,4 @@ async def test_chinese_has_its_encoder_where_the_weights_are(
     # In words, as ever, for all but the gate: cosines of E5 have another scale.
     words = await encoder_relevance(encoder).relevance("血糖", ["血糖", "火车"])
     assert words[0] > words[1] == 0
-    assert (meaning_relevance(encoder, lambda terms: {}) is not None) == present
+    assert (meaning_relevance(encoder, QuestionReader()) is not None) == present

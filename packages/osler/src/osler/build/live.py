@@ -106,7 +106,7 @@ def with_knowledge(
         models,
         make_clean,
         encoder_relevance(chosen, reader, rarity),
-        CoverageRelevance(rarity),
+        CoverageRelevance(rarity, reader),
         every,
         kb.snapshot,
         (*tools.graph_carriers(settings), *maker.list_carriers(method, kb, chosen)),
@@ -116,7 +116,7 @@ def with_knowledge(
         else (),
         pool_relevance(settings, rarity, chosen, second),
         unindexed,
-        meaning_relevance(chosen, rarity),
+        meaning_relevance(chosen, reader),
         *open_judges(settings, reader),
     )
 

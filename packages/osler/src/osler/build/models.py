@@ -205,9 +205,9 @@ def encoder_relevance(
     return RelevanceByLanguage(EncoderRelevance(encoder_for(encoder, "en"), reader), other)
 
 
-def meaning_relevance(encoder: Encoder, rarity: TermRarity) -> Relevance | None:
+def meaning_relevance(encoder: Encoder, reader: QuestionReader) -> Relevance | None:
     """Relevance of Chinese texts by their own encoder; `None` without one."""
     own = encoder_for(encoder, "zh")
     if own is encoder_for(encoder, "en"):
         return None
-    return MeaningRelevance(EncoderRelevance(own), CoverageRelevance(rarity))
+    return MeaningRelevance(EncoderRelevance(own, reader))

@@ -85,6 +85,8 @@ class AskedQuestion:
     """Other names of what it names."""
     expanded: str = ""
     """The text, each name followed by its other names in brackets; "" if absent."""
+    called: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Each name as it stands in the text, with its other names."""
     mended: tuple[tuple[str, str], ...] = ()
     """Words as typed, and as they were searched for."""
 
@@ -116,7 +118,8 @@ class QuestionReader:
         text, mended = self._mend_words(text)
         found = self._find_names(text)
         names = tuple(dict.fromkeys(name for one in found for name in one.names))
-        return AskedQuestion(written, text, names, _put_names(text, found), mended)
+        called = tuple((text[one.start : one.end], one.names) for one in found)
+        return AskedQuestion(written, text, names, _put_names(text, found), called, mended)
 
     def _find_names(self, text: str) -> list[OtherNames]:
         if language_of(text) == "zh":
