@@ -43,9 +43,9 @@ WORDS = 0.5
 """Weight of the share of the question's words, rare ones counting most, that a sentence has."""
 PASSAGE_WORDS, OWN_WORDS = 1.0, 0.3
 """Weights of the share of a Chinese question's words that passage and sentence have, beside the
-cosine of `meaning`. Of 465 questions by other hands (dev and seen) 348 have a right first quote, 324
-with half the passage's cosine and 1.2 of each share; a list of ten weights fitted by subjects in
-five folds has 348, too."""
+cosine of `meaning`. Of 465 questions by other hands (dev and seen) 348 have a right first quote;
+324 with half the passage's cosine and 1.2 of each share. Seven weights fitted in five folds by
+subjects have 348, too."""
 COLUMN_WORDS = 1.2
 """The same weight where a Chinese question is held against the columns of a table."""
 MATCH = 1.5
@@ -109,10 +109,10 @@ BY_RELEVANCE: Mapping[Language, AnswerFit] = {
 }
 """Without a judge. Fitted on questions by other hands (`benchmarks/plain`)."""
 BY_MEANING: Mapping[Language, AnswerFit] = {"zh": AnswerFit(0.0, -3.4, 3.6, 0.0, 0.9, 5.8, 0.1)}
-"""Where a language's own encoder weighs meaning and words. Fitted on dev and seen (n 625), and, with
-.3 of the weight, on those with an answer whose document was taken away; but for what a failed check
-takes from the probability, which is set, so that another drug's sentence is no answer: .27 of 160
-without an answer are answered (folds by subject)."""
+"""Where a language's own encoder weighs meaning and words. Fitted on dev and seen (n 625) and,
+with .3 of the weight, on those with an answer whose document was taken away; but for what a failed
+check takes from the probability, which is set, so that another drug's sentence is no answer. Of 160
+without an answer .27 are answered."""
 
 
 def read_fits(card: ExpertCard) -> dict[Language, AnswerFit]:
