@@ -157,7 +157,8 @@ def test_the_vectors_rank_by_their_inner_product(engine: SearchBackend, folder: 
     }
     ranked = engine.by_vector(vector(), k=50, within=PassageFilter())
     assert [s for _, s in ranked] == sorted((s for _, s in ranked), reverse=True)
-    assert {n: pytest.approx(by_hand[n], abs=1e-5) for n, _ in ranked} == dict(ranked)
+    # The embedded index keeps numbers of 16 bits.
+    assert {n: pytest.approx(by_hand[n], abs=5e-4) for n, _ in ranked} == dict(ranked)
 
 
 def test_fewer_are_the_first_of_more(engine: SearchBackend) -> None:

@@ -28,7 +28,7 @@ from osler.kb.search.base import (
     Ranking,
     merge_rankings,
 )
-from osler.kb.search.shard import DENSE, EF, OVERSAMPLING, WORDS
+from osler.kb.search.shard import DENSE, EF, WORDS
 from osler.kb.store import access
 from osler.kb.store.passages import in_scope as is_within
 
@@ -205,7 +205,7 @@ def _nearest_query(query: Floats, k: int) -> dict[str, Any]:
 
     params = models.SearchParams(
         hnsw_ef=max(EF, k),
-        quantization=models.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING),
+        quantization=models.QuantizationSearchParams(rescore=True, oversampling=1.0),
     )
     return {"query": query.tolist(), "using": DENSE, "params": params}
 
