@@ -132,3 +132,22 @@ async def test_what_is_not_understood_makes_a_score_a_range(text: str, said: str
 )
 async def test_a_finding_is_denied_in_everyday_words(text: str, said: str) -> None:
     assert said in await ask(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Na 137, Cl 99, HCO3 15, alb 2.1 g/dL: the gap put right for albumin?", ": 27.8 mmol/L"),
+        ("AG按白蛋白校正后是几？钠135，氯104，碳酸氢根19，白蛋白22 g/L", "：16.5 mmol/L"),
+        ("A 70 kg man, 22% burned. How many ml by the eighth hour, Parkland?", "8 hours: 3080 ml"),
+        # A number that may be the input's is not replaced by the usual value.
+        ("Ganzoni iron deficit: 70 kg, haemoglobin 8 g/dL, hoping to see 13 g/dL?", "Which target"),
+        ("63, fatty liver. AST 74, ALT 52, platelets 118 x10^9/L. FIB-4?", ": 5.48"),
+        ("今年69，谷草96，谷丙70，血小板87，FIB-4是多少？", "：9.1"),
+        ("外国老爷子5英尺9英寸、198磅，体重指数是多少？", "：29.2"),
+        ("肌酐78微摩尔每升，我是女的，46岁，CKD-EPI的eGFR是多少？", "：81.8"),
+        ("PT 27 seconds against a control of 13, bilirubin 12.5 mg/dL. Maddrey?", ": 76.9"),
+    ],
+)
+async def test_what_else_a_question_tells_is_not_passed_over(text: str, said: str) -> None:
+    assert said in await ask(text)

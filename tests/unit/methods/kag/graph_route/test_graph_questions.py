@@ -352,3 +352,30 @@ async def test_whether_a_drug_may_be_used_is_not_whether_it_is_forbidden(
     assert solution is not None
     assert solution.answer.text.startswith("不宜：")
     assert await solve(graph, f"德尔塔病人{asked}贝塔醇？") is None  # nothing says that it may
+
+
+async def test_brand_names_and_asides_are_read(tmp_path: Path) -> None:
+    """What the graph calls allopurinol is Zyloprim to who takes it."""
+    graph = Graph.create(tmp_path / "graph")
+    graph.add(FACTS)
+    graph.add(named("Compound", "allopurinol"))
+    graph.add([Relation("X:allopurinol", "interacts", "X:corvine", "X")])
+    for asked in (
+        "Which diseases does the drug that interacts with Zyloprim treat?",
+        "My gran was grumbling, poor soul. Which diseases does the drug that interacts with"
+        " Zyloprim treat?",
+    ):
+        solution = await solve(graph, asked)
+        assert solution is not None
+        assert "epsilonoma" in solution.answer.text
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "One of the drugs for gammitis interacts with another drug; what does the other treat?",
+        "哪些治伽马炎的药跟阿皮罗不冲突（没有相互作用）？",
+    ],
+)
+async def test_what_words_leave_open_is_left(graph: Graph, asked: str) -> None:
+    assert await solve(graph, asked) is None

@@ -299,13 +299,19 @@ _AGES: tuple[tuple[re.Pattern[str], str], ...] = (
             rf"|\b(?:{_PEOPLE})(?:,|\s(?:is|was|of|aged?)|\s?\(|"
             rf")\s(?<![\d.])(\d{{2,3}})(?=[,;)]|\.(?!\d)|\s|$)"
             r"(?!\s?(?:kg|kilos?|lbs?|pounds?|c?m|f(?:ee|oo)?t|in|months?|weeks?|days?|mg|"
-            r"ml|per ?cent)\b|\s?%)"
+            r"ml|s|secs?|seconds?|per ?cent)\b|\s?%)"
             rf"|(?:\bage|\baged|\bage\s+(?:of|is)|年龄)\s?[:：为是]?\s?{_N}"
             r"(?!\s?(?:months?|weeks?|days?|个月|[天周]))",
             re.IGNORECASE,
         ),
         "year",
     ),
+)
+# A number of two digits alone between commas, or behind who the patient is: "63, fatty liver".
+_LONE_AGE = re.compile(
+    r"(?:(?:^|[,，:：;；。.]\s?|\b(?:turned|turns|am|i'm)\s|今年|已经?|[爷奶公婆爸妈伯子太头])\s?)"
+    r"(?<![\d.])(\d{2})(?=\s?(?:[,，;；。]\D))",
+    re.IGNORECASE,
 )
 _PRONOUNS = {
     "female": re.compile(r"\b(?:she|her|hers)\b|她", re.IGNORECASE),
@@ -320,6 +326,11 @@ def find_ages(text: str) -> list[Quantity]:
         for match in pattern.finditer(text):
             number = next(part for part in match.groups() if part)
             found.append(Quantity(match.start(), match.end(), float(number), unit, match[0]))
+    if not found:
+        found = [
+            Quantity(match.start(1), match.end(1), float(match[1]), "year", match[1])
+            for match in _LONE_AGE.finditer(text)
+        ]
     return sorted(found, key=lambda quantity: quantity.start)
 
 

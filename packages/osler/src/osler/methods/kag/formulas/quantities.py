@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _NUMBER = r"(?<![A-Za-z\d.\-–/^₂])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
-_LITRE = r"\s?/\s?(?:L|l|升)(?![A-Za-z])"
+_LITRE = r"\s?/\s?(?:L|l|litre|liter|升)(?![A-Za-z])"
 _WORD_END = r"(?![A-Za-z])"
 # Pattern, spelling, factor; longer patterns first.
 _UNITS: tuple[tuple[str, str, float], ...] = (
@@ -26,7 +26,7 @@ _UNITS: tuple[tuple[str, str, float], ...] = (
     (r"mmol\s?/\s?mol", "mmol/mol", 1),
     (r"g\s?/\s?d[Ll]|克\s?/\s?分升", "g/dL", 1),
     (rf"g{_LITRE}|克{_LITRE}", "g/L", 1),
-    (rf"[µμu]I?U\s?/\s?m[Ll]|mI?U{_LITRE}", "mU/L", 1),
+    (rf"(?:[µμu]I?U|micro-?units)\s?/\s?m[Ll]|mI?U{_LITRE}", "mU/L", 1),
     (rf"I?U{_LITRE}", "U/L", 1),
     (r"mm\s?Hg|毫米汞柱", "mmHg", 1),
     (rf"kPa{_WORD_END}|千帕", "kPa", 1),
@@ -41,8 +41,8 @@ _UNITS: tuple[tuple[str, str, float], ...] = (
     (rf"(?:stones?|st){_WORD_END}", "lb", 14),
     (rf"(?:milligrams?|mg){_WORD_END}|毫克", "mg", 1),
     (rf"(?:centimet(?:re|er)s?|cm){_WORD_END}|厘米|公分", "cm", 1),
-    (rf"(?:inch(?:es)?|in){_WORD_END}(?!\s+(?:a|the|an|his|her)\b)", "inch", 1),
-    (rf"(?:feet|foot|ft){_WORD_END}", "foot", 1),
+    (rf"英寸|(?:inch(?:es)?|in){_WORD_END}(?!\s+(?:a|the|an|his|her)\b)", "inch", 1),
+    (rf"英尺|(?:feet|foot|ft){_WORD_END}", "foot", 1),
     (rf"(?:milliseconds?|msecs?|ms){_WORD_END}|毫秒", "ms", 1),
     (rf"(?:seconds?|secs?|s){_WORD_END}|秒", "s", 1),
     (rf"(?:metres?|meters?|m){_WORD_END}|米", "m", 1),
@@ -64,7 +64,7 @@ _IN_ALL = re.compile(
 )
 """What stands before a unit that is told once, for all numbers without one."""
 _FEET = re.compile(
-    r"(?<![A-Za-z\d.])(\d)\s?(?:ft\.?|feet|foot|['′])\s?(\d{1,2})(?:\s?(?:inch(?:es)?|"
+    r"(?<![A-Za-z\d.])(\d)\s?(?:ft\.?|feet|foot|英尺|['′])\s?(\d{1,2})(?:\s?(?:inch(?:es)?|"
     r"in\b|[\"″]|''))?"
 )
 _STONES = re.compile(
@@ -169,9 +169,14 @@ _SPOKEN = re.compile(
 )
 
 
+_PER = re.compile(
+    r"(?<=[gl])\s(?:per|a)\s(?=(?:dL|dl|litre|liter|L|l)\b)|(?<=units)\s?per\s(?=m[lL]\b)|(?<=[克尔])每(?=升|分升)"
+)
+
+
 def write_figures(text: str) -> str:
     """The text with figures for Chinese numbers before a unit, and shares: "百分之四十" → "40%"."""
-    return _SPOKEN.sub(_write_figure, text)
+    return _PER.sub("/", _SPOKEN.sub(_write_figure, text))
 
 
 def _write_figure(found: re.Match[str]) -> str:

@@ -146,7 +146,7 @@ def read_slots(formula: Formula, text: str) -> SlotReading:
         stated += [wanted] if values else []
         if len(values) == 1 and values[0].problem is None:
             inputs[wanted.name], quotes[wanted.name] = values[0].value, values[0].said
-        elif problem := _find_problem(wanted, values):
+        elif problem := _find_problem(wanted, values) or _find_untaken(wanted, text, assigned):
             problems.append(problem)
     flags = [each for each in formula.inputs if isinstance(each, FlagInput) and each not in stated]
     unread = find_unread(formula, findings) if flags else []
@@ -196,6 +196,20 @@ def _find_problem(wanted: Input, values: Sequence[_Value]) -> SlotProblem | None
     if len(values) == 1:
         return values[0].problem
     return SlotProblem("contradictory", wanted.name, tuple(value.said for value in values))
+
+
+def _find_untaken(
+    wanted: Input, text: str, assigned: dict[str, list[Quantity]]
+) -> SlotProblem | None:
+    """A number that no input took and that may be this one's: its usual value is then no answer."""
+    if not isinstance(wanted, NumberInput) or wanted.default is None:
+        return None
+    taken = {each.start for owned in assigned.values() for each in owned}
+    taken |= {age.start for age in find_ages(text)}
+    free = (each for each in find_quantities(text) if each.start not in taken and each.unit)
+    units = input_words()[wanted.name].units
+    may = any(each.unit in units and each.number != wanted.default for each in free)
+    return SlotProblem("missing", wanted.name) if may else None
 
 
 def _distinct_values(values: Sequence[_Value]) -> list[_Value]:

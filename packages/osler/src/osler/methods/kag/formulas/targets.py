@@ -12,6 +12,7 @@ from osler.methods.kag.formulas.findings import find_ages, input_words, label_pa
 from osler.methods.kag.formulas.quantities import (
     find_pressures,
     find_quantities,
+    write_figures,
 )
 from osler.retrieve import content_terms
 
@@ -96,7 +97,8 @@ _OF_A_PATIENT = frozenset(
 _TOLD_APART = {
     "anion-gap-corrected": re.compile(r"\bgap\b|间隙", re.IGNORECASE),
     "parkland-first-8-hours": re.compile(
-        r"\bfirst (?:8|eight) ?h|[头前首](?:一?个)?\s?[8八](?:个)?小时", re.IGNORECASE
+        r"\b(?:8|eight|eighth|8th)[- ]?h(?:ou)?rs?\b|[头前首第](?:一?个)?\s?[8八](?:个)?小时",
+        re.IGNORECASE,
     ),
     "wells-dvt": re.compile(r"\bDVT\b|deep vein|深静脉血栓", re.IGNORECASE | re.ASCII),
     "wells-pe": re.compile(r"\bPE\b|pulmonary embol|肺栓塞|肺血栓", re.IGNORECASE | re.ASCII),
@@ -120,6 +122,7 @@ class AliasMatch:
 def find_target(formulas: Mapping[str, Formula], question: str) -> Formula | None:
     """The formula whose value a question asks for by name; `None` where it asks for something else,
     or for several values."""
+    question = write_figures(question)
     matches = [
         match
         for match in find_aliases(formulas, question)

@@ -100,7 +100,10 @@ class GraphSets:
         from osler.methods.kag.graph_route.planning import plan_queries
         from osler.methods.kag.graph_route.reading import QuestionReader
 
-        reading = QuestionReader(self.graph).read(question, language_of(question))
+        reader = QuestionReader(self.graph)
+        reading = reader.read(question, language_of(question))
+        if reading.unexplained and reading.starts:
+            reading = reader.read_without_asides(reading)
         queries = plan_queries(reading)
         for n, query in enumerate(queries):
             plan = write_plan(query)
@@ -110,6 +113,10 @@ class GraphSets:
                 return None
             value = values[plan.steps[-1].n]
             single, answer = len(plan.steps) < 3, _set_of(value).members
+            named = {id for start in reading.starts for id in start.concepts}
+            is_set = isinstance(value, ConceptSet) and answer
+            if is_set and len(reading.relations) == 1 and named.issuperset(answer):
+                return None  # what the question names is no answer to it
             # The words may say more than one fact, and a reading of one fact then is none.
             whole = len(query.kinds) >= reading.passed_kinds and query.is_complete
             if single and not whole and (not answer or reading.language == "zh"):

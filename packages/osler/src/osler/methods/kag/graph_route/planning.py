@@ -41,6 +41,7 @@ _MOST_TRIED = 8
 _EXISTS = re.compile(r"有没有|有无|是否有|^(?:is|are) there\b", re.IGNORECASE)
 _EXCEPT = re.compile(r"除[了去开]?$")
 _OTHERS = re.compile(r"还|其[他它]|别的|另")
+_TWO_OTHERS = re.compile(r"\banother\b.*\bother\b", re.IGNORECASE | re.DOTALL)
 _LISTED = re.compile(r"列|哪[些个种几]")
 # Ways to follow cues from one concept that are combined with those of others: bounds the search.
 _MOST_CHAINS = 8
@@ -50,6 +51,9 @@ def plan_queries(reading: QuestionReading) -> list[GraphQuery]:
     """The likeliest queries of a question, best first; none where none uses all that it says, or
     where it asks for two things."""
     if not 1 <= len(reading.starts) <= MOST_STARTS or len(reading.relations) > MOST_CUES:
+        return []
+    # "Another drug … the other drug", and what is denied twice: no words of a plan tell them apart.
+    if _TWO_OTHERS.search(reading.text) or len(reading.negations) > 1:
         return []
     builder = _QueryBuilder(reading)
     if reading.asks > 1 or builder.operation == "refused":

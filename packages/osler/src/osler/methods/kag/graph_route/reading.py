@@ -27,6 +27,7 @@ _HAS = re.compile(r"ha(?:s|ve)", re.IGNORECASE)
 _PLURAL = re.compile(r"(?<=[a-z]{3})s\b")
 _THAT_ONE = re.compile(r"那[种个类]$")
 _NOUN = re.compile(r"[症用应]$|病因$|禁忌$")
+_CLAUSES = re.compile(r"(?<=[.;:!?。；：！？,，()（）])\s*|\s[-–—]\s")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
@@ -182,6 +183,16 @@ class QuestionReader:
             tuple(word for word, at in unexplained if at in qualifying),
         )
 
+    def read_without_asides(self, reading: QuestionReading) -> QuestionReading:
+        """The reading without the clauses that name nothing, relate nothing and ask nothing."""
+        kept = []
+        for clause in _CLAUSES.split(reading.text):
+            one = self.read(clause, reading.language)
+            told = one.starts or one.relations or one.kinds or one.operators or one.asks
+            if told or not one.unexplained:
+                kept.append(clause)
+        return self.read(" ".join(kept), reading.language)
+
     def _find_starts(self, text: str, vocabulary: Vocabulary) -> tuple[NamedStart, ...]:
         mentions = self._find_mentions(text)
         every_id = [id for mention in mentions for id in mention.concepts]
@@ -205,7 +216,7 @@ class QuestionReader:
         found = dictionary.find_mentions(text)
         singular = dictionary.find_mentions(_PLURAL.sub(" ", text))
         chosen: list[ConceptMention] = []
-        other = self._find_other_names(text) if has_cjk(text) else ()
+        other = [*(self._find_other_names(text) if has_cjk(text) else ()), *self._find_latin(text)]
         for one in sorted((*found, *singular, *other), key=lambda each: each.start - each.end):
             if all(one.end <= kept.start or kept.end <= one.start for kept in chosen):
                 chosen.append(one)
@@ -224,6 +235,18 @@ class QuestionReader:
             for name in written if concepts else ():
                 for match in re.finditer(re.escape(name), text):
                     yield ConceptMention(*match.span(), concepts)
+
+    def _find_latin(self, text: str) -> Iterator[ConceptMention]:
+        """Brand and other names that the graph lacks: Zocor, epinephrine, T2DM."""
+        for entity in packaged_names().find_entities(text):
+            own = [name for name in entity.names if name not in entity.also]
+            if has_cjk(entity.written) or self.graph.find_exact(entity.written):
+                continue
+            found = next(filter(None, map(self.graph.find_exact, own)), [])
+            concepts = tuple(dict.fromkeys(one.concept for one in found))
+            words = r"\W+".join(map(re.escape, entity.written.split()))
+            for match in re.finditer(rf"(?<![\w-]){words}(?![\w-])", text) if concepts else ():
+                yield ConceptMention(*match.span(), concepts)
 
     def _name_of(self, mention: ConceptMention) -> str:
         concept = self.graph.get_concept(mention.concepts[0])
