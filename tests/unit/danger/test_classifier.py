@@ -9,11 +9,15 @@ import zlib
 from dataclasses import replace
 from math import sqrt
 from pathlib import Path
+from typing import Any
 
 import danger
+import numpy as np
 import pytest
 
+from osler.build import hub
 from osler.build.danger import danger_notice, question_encoder
+from osler.build.models import load_encoder
 from osler.danger.notice import (
     BUCKETS,
     Meaning,
@@ -22,6 +26,7 @@ from osler.danger.notice import (
     packaged_classifier,
 )
 from osler.danger.phrases import Spelling
+from osler.kb.encoders import base
 from osler.settings import Settings
 from osler.types import DangerKind, Question
 
@@ -233,3 +238,28 @@ def test_no_labelled_text_is_such_a_fragment() -> None:
     texts = [case["text"] for case in cases if case["label"] != danger.NONE]
     assert len(texts) > 3000
     assert not [text for text in texts if _says_too_little(text)]
+
+
+def test_a_question_is_encoded_once_for_the_notice_and_the_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    encoded: list[str] = []
+
+    class Counting:
+        identity, dimension, languages = "counting", 384, frozenset({"en"})
+
+        def __init__(self, *, cache: Path) -> None:
+            pass
+
+        def encode(self, texts: list[str], *, kind: str) -> Any:
+            encoded.extend(texts)
+            return np.eye(len(texts), 384, dtype=np.float32)
+
+    monkeypatch.setattr(base, "MiniLMEncoder", Counting)
+    hub.open_minilm.cache_clear()
+    try:
+        danger_notice(Settings(), Question("q", "What is angina?"))
+        load_encoder(Settings()).encode(["What is angina?"], kind="query")
+    finally:
+        hub.open_minilm.cache_clear()
+    assert encoded == ["What is angina?"]

@@ -56,16 +56,19 @@ def open_transformers_model(chosen: ModelSettings) -> TransformersModel:
 
 @lru_cache(maxsize=1)
 def open_minilm(cache: Path) -> Encoder:
-    from osler.kb.encoders.base import MiniLMEncoder
+    """One for the process: what the notice of danger has encoded, no search encodes again."""
+    from osler.kb.encoders.base import MiniLMEncoder, VectorMemory
 
-    return MiniLMEncoder(cache=cache)
+    return VectorMemory(MiniLMEncoder(cache=cache))
 
 
 @lru_cache(maxsize=1)
 def open_e5(cache: Path) -> Encoder:
+    """As `open_minilm`; passages are remembered by what loads it late."""
+    from osler.kb.encoders.base import VectorMemory
     from osler.kb.encoders.e5 import E5Encoder
 
-    return E5Encoder(cache=cache)
+    return VectorMemory(E5Encoder(cache=cache), passages=0)
 
 
 def open_encoder(chosen: EmbedderSettings) -> Encoder:

@@ -168,7 +168,9 @@ def load_encoder(settings: Settings) -> Encoder:
 
     Raises `ModelError`.
     """
-    usual = VectorMemory(open_encoder(settings.embedder))
+    usual = open_encoder(settings.embedder)
+    if not isinstance(usual, VectorMemory):
+        usual = VectorMemory(usual)
     if settings.embedder.kind != "packaged" or not is_present(E5):
         return usual
     from osler.kb.encoders.e5 import E5Encoder
