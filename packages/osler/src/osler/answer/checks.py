@@ -103,8 +103,11 @@ def find_subjects(text: str) -> list[str]:
 def _name_in(frames: Sequence[re.Pattern[str]], sentence: str) -> str:
     """The name that a frame has in the sentence; "" where none fits, or what it has is no name."""
     match = next(filter(None, (frame.fullmatch(sentence) for frame in frames)), None)
-    if match is None:
-        return ""
+    return read_name(match) if match else ""
+
+
+def read_name(match: re.Match[str]) -> str:
+    """The name that a frame's groups have, without its article; "" where it is none."""
     bare = _ARTICLE.sub("", next(filter(None, match.groupdict().values()))).strip()
     return bare if telling_words(bare) and not read_words().relates.search(bare) else ""
 
@@ -143,7 +146,7 @@ class AskedFacts:
     @cached_property
     def subjects(self) -> list[tuple[str, tuple[str, ...]]]:
         """Each subject that is asked about by itself, with its other names."""
-        return [(name, _other_names(name)) for name in find_subjects(self.asked.text)]
+        return [(name, other_names(name)) for name in find_subjects(self.asked.text)]
 
     @cached_property
     def wants_amount(self) -> bool:
@@ -300,10 +303,10 @@ def is_of_another_subject(facts: AskedFacts, quote: ReadQuote) -> bool:
     """One thing is asked of one subject, which the passage does not name whole: forms of a disease,
     and look-alikes, share most of its name."""
     text = ReadText(f"{quote.heading}. {quote.passage}")
-    return any(not _names_whole(name, others, text) for name, others in facts.subjects)
+    return any(not names_whole(name, others, text) for name, others in facts.subjects)
 
 
-def _other_names(name: str) -> tuple[str, ...]:
+def other_names(name: str) -> tuple[str, ...]:
     """Names of the lexicon and the tables that stand for the whole name."""
     lexicon = packaged_lexicon().find_names(name)
     whole = (one.names for one in lexicon if one.end - one.start >= len(name) - 1)
@@ -312,7 +315,8 @@ def _other_names(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(other for names in (*whole, *tables) for other in names))
 
 
-def _names_whole(name: str, others: Sequence[str], text: ReadText) -> bool:
+def names_whole(name: str, others: Sequence[str], text: ReadText) -> bool:
+    """Whether a text has the name, one of the others, or each word of the name."""
     if text.has_name(name) or text.has_any(others):
         return True
     words = [word for word in fold_words(name) if word not in STOP_WORDS]

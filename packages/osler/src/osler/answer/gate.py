@@ -26,6 +26,7 @@ from osler.answer.checks import (
     weigh_failures,
 )
 from osler.answer.columns import weigh_rows
+from osler.answer.sections import lead_with_section, quote_section
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.errors import ModelError
 from osler.kb.store.passages import indexed_text
@@ -33,7 +34,7 @@ from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.cards import ExpertCard
 from osler.retrieve.experts.judge import JudgedText
 from osler.retrieve.gloss import gloss_question
-from osler.sources.catalogue import GRAPH, trust_of
+from osler.sources.catalogue import GRAPH, UNTRUSTED, trust_of
 from osler.text import language_of, split_sentences
 from osler.types import Hit, Language, Question, Relevance, Sureness
 
@@ -71,8 +72,6 @@ FAR = 0.44
 the sentences. No right first quote of 465 dev and seen questions lies below."""
 LEAST_WORDS = 2
 """Words of a question in the other language that say enough to read its texts by."""
-UNTRUSTED = 1
-"""Trust of a source that nobody vouches for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +159,8 @@ class EvidenceGate:
     fits: Mapping[Language, AnswerFit] = field(default_factory=lambda: dict(BY_RELEVANCE))
     identity: str = "relevance"
     """Name of what makes the probability, and of its weights."""
+    kinds: Relevance | None = None
+    """How much a sentence is of a kind (`SentenceKinds`), for questions that ask for a section."""
     answers: float = 0.4
     """Least probability of an answer."""
     nearest: float = 0.14
@@ -185,9 +186,12 @@ class EvidenceGate:
         found = await self._weigh_languages(query or question.text, hits)
         if not found:
             return WeighedEvidence([])
+        is_option = bool(query and query != question.text)
+        if not is_option:
+            section = await quote_section(question.text, hits, self.kinds)
+            found = lead_with_section(section, found)
         share = found[0].relevance
         sureness = Sureness(share, self.identity)
-        is_option = bool(query and query != question.text)
         if is_option or (share >= self.answers and _may_answer(question.text, found[0], hits)):
             return WeighedEvidence(found, sureness)
         return WeighedEvidence([], sureness, near=found if share >= self.nearest else ())

@@ -79,6 +79,8 @@ class Parts:
     """Of a sentence under its heading to a question; there with the judge alone."""
     faults: tuple[str, ...] = ()
     """Why an expert that is set is not in use; for the reader."""
+    kinds: Relevance | None = None
+    """How much a sentence is of a kind (`osler.retrieve.experts.kinds`); there with the judge."""
 
     @property
     def order(self) -> PooledOrder:

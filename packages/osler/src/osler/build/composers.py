@@ -109,6 +109,7 @@ def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
         parts.relevance,
         parts.coverage,
         meaning=parts.meaning,
+        kinds=parts.kinds,
         faults=parts.faults,
         answers=chosen.answers_from,
         nearest=chosen.nearest_from,

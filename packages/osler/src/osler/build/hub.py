@@ -19,6 +19,7 @@ from osler.retrieve.experts.judge import (
     MatchEncoder,
     MatchRelevance,
 )
+from osler.retrieve.experts.kinds import KINDS, SentenceKinds
 from osler.retrieve.pooled import RerankedRetriever
 from osler.settings import (
     EmbedderSettings,
@@ -176,6 +177,20 @@ def open_judges(
     except ModelError as error:
         return None, None, (str(error),)
     return judge, match, ()
+
+
+def open_kinds(settings: Settings, encoder: Encoder) -> Relevance | None:
+    """Opens the expert that tells kinds of sentences, beside the judge and over the packaged
+    encoder; `None` = it cannot be used."""
+    from osler.kb.encoders.base import MiniLMEncoder, encoder_for
+
+    english = encoder_for(encoder, "en")
+    if settings.answer.judge != JUDGE or english.identity != MiniLMEncoder.identity:
+        return None
+    try:
+        return SentenceKinds.of_expert(open_expert(KINDS), english)
+    except ModelError:
+        return None
 
 
 def search_server(settings: Settings) -> Retriever | None:

@@ -8,7 +8,7 @@ from functools import partial
 
 from osler.build import Parts, no_retriever, reads_knowledge, roles_of, tools
 from osler.build.graphs import FORMS, form_retriever
-from osler.build.hub import open_judges, open_reranker, search_server, with_reranker
+from osler.build.hub import open_judges, open_kinds, open_reranker, search_server, with_reranker
 from osler.build.knowledge import (
     describe_sources,
     make_retriever,
@@ -40,6 +40,7 @@ from osler.llm.recording import (
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.methods.omni.planners import SourceDescription
 from osler.retrieve.experts.judge import JUDGE, MATCH
+from osler.retrieve.experts.kinds import KINDS
 from osler.retrieve.hybrid import question_reader
 from osler.retrieve.instructions import InstructionFreeRetriever
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
@@ -118,6 +119,7 @@ def with_knowledge(
         unindexed,
         meaning_relevance(chosen, reader),
         *open_judges(settings, reader),
+        open_kinds(settings, chosen),
     )
 
 
@@ -155,6 +157,7 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
         meaning=parts.meaning and WrappedRelevance("meaning", parts.meaning, tape),
         judge=parts.judge and WrappedRelevance(JUDGE, parts.judge, tape),
         match=parts.match and WrappedRelevance(MATCH, parts.match, tape),
+        kinds=parts.kinds and WrappedRelevance(KINDS, parts.kinds, tape),
     )
 
 
@@ -178,9 +181,9 @@ def replay_parts(
     """
     player = TapePlayer(tape)
     # A scorer that the tape does not know was not there, or had nothing to score.
-    pool, meaning, judge, match = (
+    pool, meaning, judge, match, kinds = (
         WrappedRelevance(name, None, player) if name in tape.scorers else None
-        for name in ("pool", "meaning", JUDGE, MATCH)
+        for name in ("pool", "meaning", JUDGE, MATCH, KINDS)
     )
     return Parts(
         {role: _replayed_model(player, name) for role, name in names.items()},
@@ -196,4 +199,5 @@ def replay_parts(
         meaning,
         judge,
         match,
+        kinds=kinds,
     )

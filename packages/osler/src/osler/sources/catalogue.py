@@ -151,6 +151,10 @@ def find_source(name: str) -> BuiltInSource | None:
     return next((one for one in BUILT_IN if one.name == name), None)
 
 
+UNTRUSTED = 1
+"""Trust of a source that nobody vouches for."""
+
+
 def trust_of(source: str) -> int:
     """The default trust of a source, 1 (least) to 5."""
     known = find_source(source)
