@@ -72,6 +72,8 @@ def test_what_is_merely_nearest_is_not_shown_to_somebody_in_danger() -> None:
     [
         "took cialis yesterday morning, now in A&E with chest pain. can he have gtn?",
         "Back from Ghana, took every one of my malaria pills, now a temperature of 40 and confused",
+        "swallowed my Xarelto on an empty stomach and now my chest hurts",
+        "老公周六吃了希爱力，今天胸口痛，硝酸甘油得隔开几个小时才可以含",
     ],
 )
 def test_a_drug_taken_as_it_should_be_hides_nothing(text: str) -> None:
@@ -84,6 +86,10 @@ def test_a_drug_taken_as_it_should_be_hides_nothing(text: str) -> None:
     [
         ("I took 40 tablets of paracetamol", ("emergency",)),
         ("he has taken the whole box of his heart tablets", ("emergency",)),
+        ("my toddler swallowed one metoprolol of grandma's", ("emergency",)),
+        ("she drank drain cleaner", ("emergency",)),
+        ("孩子吃了奶奶的降压药", ("emergency",)),
+        ("他喝了半瓶白酒又吃了一整盒安定", ("emergency",)),
         ("Does it hurt to die of paracetamol?", ("self-harm",)),
     ],
 )

@@ -12,6 +12,7 @@ import re
 from dataclasses import replace
 
 from osler.answer import NOTHING_SAID
+from osler.answer.named import find_drugs
 from osler.llm.reading.answers import DECLINED, answer_words, bare_words, declines
 from osler.llm.reading.refusals import is_refusal
 from osler.trace import Run
@@ -154,15 +155,20 @@ _WITHHELD: dict[Language, str] = {
     "en": "No passages are shown with this notice.",
     "zh": "出现此提示时不显示资料原文。",
 }
-_TAKEN = re.compile(
-    r"\boverdos|\btoo (?:many|much)\b|\b(?:swallowed|drank|drunk|ate|ingested)\b|\bpoison"
-    # A drug that was taken as it should be is no poisoning: "took Cialis last night".
-    r"|\b(?:took|taken?|taking|had|gave|given)\b.{0,40}\b(?:whole|entire|handful|box|pack(?:et)?"
-    r"|bottle|strip|double|twice|extra|wrong|lots?|loads?|bunch|several|[1-9]\d+|dozens?)\b"
-    r"|过量|中毒|误服|吞|吃了|喝了|服了",
+_TOO_MUCH = re.compile(
+    r"\boverdos|\btoo (?:many|much)\b|\bpoison|\b(?:accident|mistake|wrong)\w*"
+    r"|\b(?:took|taken?|taking|had|gave|given|swallowed|ate)\b.{0,40}\b(?:whole|entire|handful|box"
+    r"|pack(?:et)?|bottle|strip|double|twice|extra|lots?|loads?|bunch|several|[1-9]\d+|dozens?)\b"
+    r"|过量|中毒|误服|(?:吃|喝|服|吞)了?.{0,8}(?:整|一?瓶|半瓶|一?盒|一板|几十|好多|好几|很多|太多|大量|\d{2,})",
     re.IGNORECASE,
 )
-"""Somebody may have had too much, or what is no food."""
+_SWALLOWED = re.compile(
+    r"\b(?:swallowed|drank|drunk|ate|ingested)\b|吞|吃了|喝了|服了", re.IGNORECASE
+)
+_CHILD = re.compile(
+    r"\b(?:child|kid|baby|toddler|infant|son|daughter|grandson|granddaughter)|孩|宝宝|儿子|女儿|娃",
+    re.IGNORECASE,
+)
 _POISONING = re.compile(
     r"\boverdos|\bpoison|\btoxic|\bantidote|\bingest|\bacetylcysteine|\bactivated charcoal"
     r"|过量|中毒|解毒|洗胃|活性炭",
@@ -178,7 +184,7 @@ def answer_below_notice(answer: Answer, question: Question, notice: DangerNotice
         return answer
     # What is merely near misleads: of a drooping face the ice pack that is laid on a drooping lid.
     kept = tuple(one for one in answer.evidence if one.use != "nearest")
-    if "self-harm" in notice.kinds or _TAKEN.search(question.text):
+    if "self-harm" in notice.kinds or _may_be_poisoned(question.text):
         kept = tuple(filter(_is_about_poisoning, kept))
     if not kept:
         return Answer(note=_WITHHELD[answer.language], language=answer.language)
@@ -195,6 +201,14 @@ def answer_below_notice(answer: Answer, question: Question, notice: DangerNotice
         note="",
         sureness=None,
     )
+
+
+def _may_be_poisoned(text: str) -> bool:
+    """Whether somebody had too much, or what is no drug of theirs; a drug that was taken as it
+    should be is no poison: "took Cialis last night"."""
+    if _TOO_MUCH.search(text):
+        return True
+    return bool(_SWALLOWED.search(text)) and (bool(_CHILD.search(text)) or not find_drugs(text))
 
 
 def _is_about_poisoning(one: Evidence) -> bool:

@@ -1,0 +1,134 @@
+"""Questions that ask for a whole section, and what is quoted of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from osler.answer.sections import (
+    SURE,
+    AskedSection,
+    find_asked_section,
+    lead_with_section,
+    quote_section,
+)
+from osler.answer.sentences import QuoteCandidate
+from osler.retrieve.experts.kinds import Kind
+from osler.types import Hit, Locator, Passage
+
+DEFINED = "Migraine is a throbbing, often one-sided headache of hours."
+SEEN = "Nausea and dislike of light are typical of an attack."
+TREATED = "Take a triptan with an anti-inflammatory drug early in the attack."
+WARNED = "Triptans are not given in coronary disease."
+
+
+@dataclass
+class KnownKinds:
+    """Sentences that are of the kind asked for; all others are not."""
+
+    telling: Sequence[str] = ()
+    asked: list[str] = field(default_factory=list)
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        self.asked.append(query)
+        return tuple(0.9 if text in self.telling else 0.05 for text in texts)
+
+
+def hit(*sentences: str, title: str, section: str, rank: int = 1, source: str = "book") -> Hit:
+    text = " ".join(sentences)
+    passage = Passage(f"{source}:{title}{rank}#0", text, source, title, Locator(section))
+    return Hit(passage, 1.0, rank, "q", source)
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "subject"),
+    [
+        ("treatment of migraine", "treatment", "migraine"),
+        ("How is migraine treated?", "treatment", "migraine"),
+        ("Graves disease treatment", "treatment", "Graves disease"),
+        ("what do i give first in anaphylaxis", "treatment", "anaphylaxis"),
+        ("what are the first signs of lupus?", "symptoms", "lupus"),
+        ("how do you diagnose gout", "diagnosis", "gout"),
+        ("what causes gout", "causes", "gout"),
+        ("how can we prevent malaria?", "prevention", "malaria"),
+        ("高血压怎么治疗", "treatment", "高血压"),
+        ("哮喘的症状有哪些？", "symptoms", "哮喘"),
+        ("缺铁性贫血如何诊断", "diagnosis", "缺铁性贫血"),
+    ],
+)
+def test_what_is_asked_of_one_subject_is_read(question: str, kind: Kind, subject: str) -> None:
+    assert find_asked_section(question) == AskedSection(kind, subject)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "treatment of hypertension in pregnancy",
+        "How much adrenaline is given in anaphylaxis?",
+        "Is warfarin safe with ibuprofen?",
+        "treatment",
+        "孕妇便秘能吃什么药，要不要紧",
+        "My father has gout. He takes aspirin. Is that the cause?",
+    ],
+)
+def test_what_asks_for_more_or_less_asks_for_no_section(question: str) -> None:
+    assert find_asked_section(question) is None
+
+
+async def quoted(question: str, kinds: KnownKinds | None, *hits: Hit) -> list[str]:
+    return [one.text for one in await quote_section(question, hits, kinds)]
+
+
+async def test_a_section_of_several_things_begins_where_the_kind_begins() -> None:
+    section = hit(
+        DEFINED, SEEN, TREATED, WARNED, title="Migraine", section="Features and treatment"
+    )
+    kinds = KnownKinds([TREATED])
+    assert await quoted("treatment of migraine", kinds, section) == [TREATED, WARNED]
+    assert kinds.asked == ["treatment"]
+    assert await quoted("treatment of migraine", None, section) == [DEFINED, SEEN, TREATED, WARNED]
+
+
+async def test_a_section_of_one_thing_may_begin_with_one_sentence_of_another_kind() -> None:
+    section = hit(DEFINED, TREATED, WARNED, title="Migraine", section="Treatment")
+    assert await quoted("migraine treatment", KnownKinds([WARNED]), section) == [TREATED, WARNED]
+
+
+async def test_only_what_is_headed_by_the_subject_itself_is_a_section_of_it() -> None:
+    other = hit(TREATED, title="Familial migraine", section="Treatment")
+    own = hit(WARNED, title="Migraines (headache)", section="Treatment", rank=9)
+    assert await quoted("treatment of migraine", None, other) == []
+    assert await quoted("treatment of migraine", None, other, own) == [WARNED]
+    assert await quoted("Can triptans be given in coronary disease?", None, own) == []
+
+
+async def test_what_nobody_vouches_for_is_quoted_where_nothing_else_is_there() -> None:
+    page = hit(TREATED, title="Migraine", section="Treatment", source="web")
+    book = hit(WARNED, title="Migraine", section="Treatment", rank=20)
+    assert await quoted("treatment of migraine", None, page) == [TREATED]
+    assert await quoted("treatment of migraine", None, page, book) == [WARNED]
+
+
+async def test_a_section_without_a_telling_heading_is_one_by_its_sentences() -> None:
+    section = hit(DEFINED, TREATED, title="Migraine", section="Triptans")
+    assert await quoted("treatment of migraine", KnownKinds([TREATED]), section) == []
+    rich = hit(TREATED, WARNED, title="Migraine", section="Triptans")
+    (first, _) = await quote_section("treatment of migraine", [rich], KnownKinds([TREATED, WARNED]))
+    assert (first.text, first.relevance) == (TREATED, 0.0)
+
+
+async def test_the_section_leads_and_is_at_least_as_sure_as_its_heading() -> None:
+    section = hit(TREATED, WARNED, title="Migraine", section="Treatment")
+    quotes = await quote_section("treatment of migraine", [section], None)
+    near = QuoteCandidate(hit(DEFINED, title="Pain", section=""), 0, len(DEFINED), 0.3)
+    again = QuoteCandidate(section, 0, len(TREATED), 0.2)
+    led = lead_with_section(quotes, [near, again])
+    assert [(one.text, one.relevance) for one in led] == [
+        (TREATED, SURE),
+        (WARNED, SURE),
+        (DEFINED, 0.3),
+    ]
+    assert lead_with_section([], [near]) == [near]
+    assert lead_with_section(quotes, []) == []
