@@ -120,8 +120,8 @@ def _read_record(element: etree._Element, name: str) -> Record:
         sections=(Section(text),),
         # Of the words that are here: a Chinese article's record holds an English abstract.
         language=language_of(text),
-        year=_read_year(article),
-        date=_read_date(article),
+        year=year_in(_read_when(article)),
+        date=date_in(_read_when(article)),
         url=url_of(pmid),
         code=f"PMID:{pmid}",
         kind=most_telling(kinds),
@@ -210,16 +210,10 @@ def _abstract_part(part: etree._Element) -> str:
 _PLACES = ("Journal/JournalIssue/PubDate", "Book/PubDate", "ArticleDate")
 
 
-def _read_year(article: etree._Element) -> int | None:
-    return next(filter(None, (year_in(text_of(article.find(place))) for place in _PLACES)), None)
-
-
-def _read_date(article: etree._Element) -> str:
-    """Of the place that tells the year."""
-    for place in map(article.find, _PLACES):
-        if place is not None and year_in(text_of(place)):
-            return date_in(" ".join(map(text_of, place)))
-    return ""
+def _read_when(article: etree._Element) -> str:
+    """The first date that tells a year, its parts apart: "2019 11"."""
+    places = (place for place in map(article.find, _PLACES) if place is not None)
+    return next(filter(year_in, (" ".join(map(text_of, place)) for place in places)), "")
 
 
 _FIELD = re.compile(r"([A-Z][A-Z0-9]{1,3}) *- ?(.*)")

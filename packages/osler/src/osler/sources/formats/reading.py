@@ -233,8 +233,9 @@ def year_in(text: str) -> int | None:
 
 
 def date_in(text: str) -> str:
-    """The first month or day in `text`, year first, as "2024-03" or "2024-03-15"; "" for none."""
-    match = _DATE.search(text)
+    """Month or day behind the first year in `text`, as "2024-03" or "2024-03-15"; "" for none."""
+    year_at = _YEAR.search(text) or _DATE.search(text)  # in 20240315 no year stands by itself
+    match = _DATE.match(text, year_at.start()) if year_at else None
     if match is None:
         return ""
     year, month, day = match.groups()
