@@ -129,6 +129,14 @@ def test_a_state_of_the_patient_is_spoken_of_near_the_sentence(asked: str, said:
     assert not fails("condition", "How is it taken?", plain)
 
 
+def test_a_dose_asked_for_a_child_is_no_adults() -> None:
+    asked, check = "How much modafinil for a nine-year-old?", "dose of other patients"
+    assert fails(check, asked, "Modafinil is started at 100 mg a day.", title="Modafinil")
+    assert not fails(check, asked, "In children modafinil is started at 50 mg a day.")
+    assert not fails(check, asked, "Modafinil is not for everybody.", title="Modafinil")
+    assert not fails(check, "Is modafinil safe in children?", "Modafinil 100 mg is started.")
+
+
 @pytest.mark.parametrize(
     ("question", "of_a_child"),
     [
