@@ -226,16 +226,16 @@ def agreed_graph(small: bytes, exact: bytes, pieces: Pieces, texts: Sequence[str
 
 
 def open_session(graph: Path | bytes, threads: int) -> Any:
-    """An ONNX Runtime session on the CPU whose threads do not spin while they wait."""
+    """An ONNX Runtime session on the CPU whose threads do not spin: the language model needs it."""
+    # Packages of it report each session, with an id of this machine, to their maker by default.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    # Waiting threads would spin on cores that the language model needs.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
-    source = graph if isinstance(graph, bytes) else str(graph)
-    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 
 @lru_cache(maxsize=1)
