@@ -48,7 +48,10 @@ export function App() {
     return () => window.removeEventListener(api.LOCKED, close);
   }, []);
   const here = at.parts.join("/");
-  useEffect(() => pull(false), [here]);
+  useEffect(() => {
+    pull(false);
+    window.scrollTo(0, 0); // another page begins at its top
+  }, [here]);
   useEffect(() => {
     document.documentElement.lang = zh ? "zh" : "en";
     document.documentElement.dataset.theme = dark ? "dark" : "light";
@@ -86,7 +89,7 @@ export function App() {
       </header>
       <aside className="notice small">{words.notice}</aside>
       <OpenRecord patient={patient} speak={speak} />
-      <div className={aside ? "shell open" : "shell"}>
+      <div className={aside ? "shell open" : "shell"} onClick={({ target }) => (target as Element).closest(".side a") && pull(false)}>
         {!locked && <Sidebar at={at} speak={speak} />}
         <main id="content" tabIndex={-1}>
           {locked ? <Key words={words} done={look} /> : <Here at={at} speak={speak} about={about} />}

@@ -5,7 +5,7 @@ import { inChinese } from "./terms";
 
 const en = {
   dropHere: "Let go to add it to your documents.",
-  noUploads: "This server takes no documents from you.",
+  noUploads: "Documents cannot be added on this page. Whoever runs Osler here can allow it, or add them.",
   newQuestion: "New question",
   pages: "Pages",
   findThreads: "Search your questions",
@@ -270,7 +270,7 @@ const en = {
 
 const zh: typeof en = {
   dropHere: "松开即加入您的文档。",
-  noUploads: "此服务器不接收您的文档。",
+  noUploads: "此页面不能添加文档。请联系此处 Osler 的管理者开放，或由其添加。",
   newQuestion: "新问题",
   pages: "页面",
   findThreads: "搜索提问",

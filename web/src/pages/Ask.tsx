@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useRef, useState } from "react";
 import * as api from "../api";
 import { QUESTION, sendOnEnter, useDraft, useLoaded, why } from "../hooks";
 import { Begun, remember } from "../parts/Begun";
@@ -11,6 +11,7 @@ import type { Tongue } from "../words";
 
 export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
   const { words } = speak;
+  const field = useRef<HTMLTextAreaElement>(null);
   const [question, setQuestion] = useDraft(QUESTION);
   const [begun, show] = useState(false);
   const [options, setOptions] = useState("");
@@ -62,7 +63,7 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
       <div className="sheet">
         <label className="big">
           {words.question}
-          <textarea required autoFocus rows={3} value={question} onKeyDown={sendOnEnter} onChange={(e) => change(e.target.value)} />
+          <textarea ref={field} required autoFocus rows={3} value={question} onKeyDown={sendOnEnter} onChange={(e) => change(e.target.value)} />
         </label>
         <details className="choices">
           <summary>{words.choices}</summary>
@@ -103,7 +104,7 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
       {!question && (
         <Examples
           speak={speak}
-          take={(one) => (change(one.question), setOptions(one.options.join("\n")))}
+          take={(one) => (change(one.question), setOptions(one.options.join("\n")), field.current?.focus())}
         />
       )}
     </form>

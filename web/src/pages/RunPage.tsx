@@ -51,7 +51,7 @@ export function RunPage({ id, replay, about, speak }: Given) {
       <Warnings log={log} speak={speak} />
       {run && !going && (
         <div className="answered">
-          {run.answer && run.snapshot !== about.snapshot && about.snapshot && (
+          {run.answer && run.snapshot && run.snapshot !== about.snapshot && about.snapshot && (
             <p className="outdated" role="status">
               {speak.words.outdated}
             </p>

@@ -31,6 +31,10 @@ export function ThreadPage({ id, about, speak }: { id: string; about: api.About;
   const turns = thread?.turns ?? [];
   const shown = turns.slice(-count);
   const again = () => void askAgain(id, turns).catch(failed).finally(look);
+  useEffect(() => {
+    // What was asked last is in sight, however long the answers before it are.
+    if (turns.length > 1) document.querySelector("details.turn:last-of-type")?.scrollIntoView();
+  }, [turns.length]);
   return (
     <section aria-label={words.thread}>
       {wrong && <Wrong text={wrong} />}

@@ -4,6 +4,7 @@ import { draft } from "../hooks";
 import { link } from "../place";
 import type { Tongue } from "../words";
 import { Feedback } from "./Feedback";
+import { Menu } from "./Menu";
 import { copied, saved, Share, USUAL, useDoing } from "./Share";
 
 type Given = { run: Run; about: About; again?: () => void; speak: Tongue };
@@ -33,22 +34,19 @@ export function Actions({ run, about, again, speak }: Given) {
           {words.feedback}
         </button>
         <button onClick={edit}>{words.edit}</button>
-        <details className="menu">
-          <summary className="button">{words.others}</summary>
-          <div>
-            <Share path={path} about={about} speak={speak} />
-            {again && <button onClick={again}>{words.askAgain}</button>}
-            <select aria-label={words.beside} value="" onChange={(event) => doing(() => beside(event.target.value))}>
-              <option value="">{words.beside}</option>
-              {about.strategies.filter((name) => name !== run.strategy).map((name) => (
-                <option key={name}>{name}</option>
-              ))}
-            </select>
-            <a className="button" href={`${path}/report.html`}>
-              {words.report}
-            </a>
-          </div>
-        </details>
+        <Menu summary={words.others} look="button">
+          <Share path={path} about={about} speak={speak} />
+          {again && <button onClick={again}>{words.askAgain}</button>}
+          <select aria-label={words.beside} value="" onChange={(event) => doing(() => beside(event.target.value))}>
+            <option value="">{words.beside}</option>
+            {about.strategies.filter((name) => name !== run.strategy).map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+          <a className="button" href={`${path}/report.html`}>
+            {words.report}
+          </a>
+        </Menu>
         <span role="status" className="small">
           {told}
         </span>

@@ -9,18 +9,22 @@ import { outcome } from "./Uploads";
 export function Drop({ speak }: { speak: Tongue }) {
   const { words } = speak;
   const [over, hover] = useState(false);
+  const [source, learn] = useState<string | null>(null); // that takes documents; "" where none does
   const [lines, tell] = useState<string[]>([]);
   useEffect(() => {
+    let asked: Promise<string> | null = null; // when it is wanted: not everybody may
+    const ask = () => (asked ??= api.places().then(({ sources }) => sources[0] ?? "").catch(() => ""));
     const drag = (event: DragEvent) => {
       if (!event.dataTransfer?.types.includes("Files")) return;
       event.preventDefault();
+      void ask().then(learn);
       hover(event.type === "dragover");
       // Entries are gone once the event is over; a folder is one whose files are asked for.
       if (event.type === "drop") void take([...event.dataTransfer.items].map((one) => one.webkitGetAsEntry() ?? one.getAsFile()));
     };
     const take = async (entries: Dragged[]) => {
-      const places = await api.places().catch(() => null); // asked when it is wanted: not everybody may
-      const source = places?.sources[0];
+      const source = await ask();
+      asked = null;
       if (!source) return tell([words.noUploads]);
       for await (const file of filesOf(entries)) {
         const name = plain(file.name);
@@ -37,7 +41,7 @@ export function Drop({ speak }: { speak: Tongue }) {
   }, [speak, words]);
   return (
     <div className="drop" role="status">
-      {over && <p>{words.dropHere}</p>}
+      {over && source !== null && <p>{source ? words.dropHere : words.noUploads}</p>}
       {lines.map((line, index) => (
         <p key={index}>{line}</p>
       ))}

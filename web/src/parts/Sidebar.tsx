@@ -5,6 +5,7 @@ import { link, type Place } from "../place";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
 import { day } from "./Machinery";
+import { Menu } from "./Menu";
 import { Sure } from "./Uploads";
 
 const PAUSE = 250; // milliseconds after a letter before it is searched for
@@ -99,16 +100,11 @@ function Line({ one, here, changed, speak }: Held) {
         {name}
       </a>
       {one.status !== "finished" && <span className={`badge ${one.status}`}>{speak.state(one.status)}</span>}
-      <details className="menu">
-        <summary aria-label={`${words.changeThread}: ${name}`}>
-          <span aria-hidden="true">⋯</span>
-        </summary>
-        <div>
-          <button onClick={() => rename(one.title)}>{words.rename}</button>
-          <button onClick={() => void api.pin(one.id, !one.pinned).finally(changed)}>{one.pinned ? words.unpin : words.pin}</button>
-          <Sure words={[words.remove, words.sureRemove]} name={name} done={drop} />
-        </div>
-      </details>
+      <Menu summary={<span aria-hidden="true">⋯</span>} name={`${words.changeThread}: ${name}`}>
+        <button onClick={() => rename(one.title)}>{words.rename}</button>
+        <button onClick={() => void api.pin(one.id, !one.pinned).finally(changed)}>{one.pinned ? words.unpin : words.pin}</button>
+        <Sure words={[words.remove, words.sureRemove]} name={name} done={drop} />
+      </Menu>
     </li>
   );
 }

@@ -57,6 +57,9 @@ def test_the_container_file_keeps_the_rules_of_its_linters() -> None:
         (extras,) = re.findall(r"osler\[(.+)\]", rest)
         assert {*extras.split(",")} <= {*(metadata("osler").get_all("Provides-Extra") or ())}
     users = [rest for head, rest in said if head == "USER"]
+    owned = f"install -d -o {users[-1]} -g {users[-1]} {given['VOLUME']} "
+    before = said[: said.index(("USER", users[-1]))]
+    assert any(owned in rest for head, rest in before if head == "RUN"), "it may write its volume"
     assert users[-1].isdigit(), "Kubernetes tells by a number that it is not root (DL3002)"
     for head in ("ENTRYPOINT", "CMD"):
         assert isinstance(json.loads(given[head]), list), "a signal reaches the program (DL3025)"

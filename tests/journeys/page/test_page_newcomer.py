@@ -1,0 +1,145 @@
+"""What a newcomer stumbled over at the page, once each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from browsing import PATIENCE, QUESTION, ask_question, expect_count, expect_text
+from served import ServedOsler, serve_osler, start_run
+
+Window = Callable[..., Any]
+PHONE = {"viewport": {"width": 390, "height": 844}}
+
+
+def until(page: Any, true: Callable[[], bool]) -> None:
+    """The page's own rules let no test wait inside of it."""
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end
+        page.wait_for_timeout(50)
+
+
+@pytest.mark.parametrize("options", [{}, PHONE], ids=["desk", "phone"])
+def test_a_menu_stands_whole_on_the_screen(
+    window: Window, place: ServedOsler, options: dict[str, Any]
+) -> None:
+    with window(place, **options) as page:
+        ask_question(page)
+        page.get_by_text("More", exact=True).click()
+        wide = page.viewport_size["width"]
+        box = page.locator(".actions .menu > div").bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= wide
+        page.keyboard.press("Escape")
+        if options:
+            page.get_by_role("button", name="Conversations").click()
+        page.locator(".side .menu summary").first.click()
+        for name in ("Rename", "Pin"):
+            one = page.get_by_role("button", name=name, exact=True).bounding_box()
+            assert one["height"] < 60, "a word stands on one line"
+            assert one["x"] >= 0
+            assert one["x"] + one["width"] <= wide
+
+
+def test_a_menu_closes_by_escape_by_a_click_elsewhere_and_on_another_page(page: Any) -> None:
+    ask_question(page)
+    opened = page.locator("details.menu[open]")
+
+    def open_menu() -> None:
+        page.get_by_text("More", exact=True).click()
+        expect_count(opened, 1)
+
+    open_menu()
+    page.keyboard.press("Escape")
+    expect_count(opened, 0)
+    assert page.evaluate("document.activeElement.textContent") == "More"
+    open_menu()
+    page.locator("h1").click()
+    expect_count(opened, 0)
+    page.locator(".side .menu summary").first.click()
+    expect_count(opened, 1)
+    page.get_by_role("link", name="Knowledge", exact=True).click()
+    expect_count(opened, 0)
+
+
+def test_another_page_begins_at_its_top(window: Window, place: ServedOsler) -> None:
+    with window(place, viewport={"width": 1280, "height": 300}) as page:
+        ask_question(page)
+        page.mouse.move(900, 200)
+        page.mouse.wheel(0, 5_000)
+        until(page, lambda: page.evaluate("scrollY") > 100)
+        page.evaluate("location.hash = '#/knowledge'")
+        page.get_by_role("heading", name="Knowledge", exact=True).wait_for()
+        until(page, lambda: page.evaluate("scrollY") == 0)
+
+
+def test_what_is_asked_next_is_in_sight(window: Window, place: ServedOsler) -> None:
+    with window(place, **PHONE) as page:
+        ask_question(page)
+        for text in ("Which dose is given first?", "Which dose is given at once?"):
+            page.get_by_label("Ask a follow-up question").fill(text)
+            page.keyboard.press("Enter")
+            turn = page.locator("details.turn summary", has_text=text)
+            turn.wait_for()
+            until(page, lambda turn=turn: 0 <= turn.bounding_box()["y"] < 422)
+
+
+def test_an_example_that_is_chosen_is_sent_by_enter(window: Window, place: ServedOsler) -> None:
+    with window(place) as page:
+        example = {"question": QUESTION, "options": [], "language": "en"}
+        page.route("**/api/v1/examples", lambda route: route.fulfill(json={"examples": [example]}))
+        page.reload()
+        page.get_by_role("button", name=QUESTION).click()
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="Answer", exact=True).wait_for()
+
+
+def test_a_server_that_takes_no_documents_promises_nothing(window: Window, home: Path) -> None:
+    with serve_osler(home) as plain, window(plain) as page:
+        browser = page.context.new_cdp_session(page)
+        file = home / "protocol.txt"
+        file.write_text("Glucose is measured again after 15 minutes.", encoding="utf-8")
+        data = {"items": [], "files": [str(file)], "dragOperationsMask": 1}
+        for kind in ("dragEnter", "dragOver"):
+            told = {"type": kind, "x": 100, "y": 100, "data": data}
+            browser.send("Input.dispatchDragEvent", told)
+        expect_text(page.locator(".drop"), "Documents cannot be added on this page")
+        assert "Let go" not in page.locator(".drop").inner_text()
+
+
+def test_a_method_that_reads_no_texts_is_not_told_that_they_changed(
+    window: Window, place: ServedOsler
+) -> None:
+    with httpx2.Client(base_url=place.url) as client:
+        run = start_run(client, QUESTION, strategy="direct")
+    with window(place, f"runs/{run}") as page:
+        page.get_by_role("heading", name="Answer", exact=True).wait_for()
+        assert page.locator(".outdated").count() == 0
+
+
+def test_without_the_laboratory_there_are_no_evaluations_and_nothing_is_wrong(
+    window: Window, place: ServedOsler
+) -> None:
+    told = {"code": "not_found", "message": "no such address"}
+    with window(place, expected=("404",)) as page:
+        page.route(
+            "**/api/v1/evaluations", lambda route: route.fulfill(status=404, json={"error": told})
+        )
+        page.get_by_role("link", name="Evaluations").click()
+        page.get_by_text("No evaluations yet").wait_for()
+        assert page.get_by_role("alert").count() == 0
+
+
+def test_the_list_gives_way_to_the_conversation_that_is_chosen_even_the_open_one(
+    window: Window, place: ServedOsler
+) -> None:
+    with window(place, **PHONE) as page:
+        ask_question(page)
+        page.get_by_role("button", name="Conversations").click()
+        page.locator(".side a[aria-current]").click()
+        page.locator(".side").wait_for(state="hidden")
