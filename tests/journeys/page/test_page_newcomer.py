@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,10 @@ def until(page: Any, true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() < end
         page.wait_for_timeout(50)
+
+
+def stands_high(one: Any) -> bool:
+    return bool(0 <= one.bounding_box()["y"] < 422)
 
 
 @pytest.mark.parametrize("options", [{}, PHONE], ids=["desk", "phone"])
@@ -86,7 +91,7 @@ def test_what_is_asked_next_is_in_sight(window: Window, place: ServedOsler) -> N
             page.keyboard.press("Enter")
             turn = page.locator("details.turn summary", has_text=text)
             turn.wait_for()
-            until(page, lambda turn=turn: 0 <= turn.bounding_box()["y"] < 422)
+            until(page, partial(stands_high, turn))
 
 
 def test_an_example_that_is_chosen_is_sent_by_enter(window: Window, place: ServedOsler) -> None:
