@@ -114,6 +114,8 @@ def test_the_demo_goes_from_nothing_to_the_page_with_an_answered_question(tmp_pa
             told = json.loads(program.stdout.readline())
             address, _, run = told["page"].partition("/#/runs/")
             shown = httpx2.get(f"{address}/api/v1/runs/{run}", timeout=60).json()
+            taken = httpx2.get(f"{address}/api/v1/uploads", timeout=60).json()
+            assert taken["sources"] == ["own"]
             return told, shown
         finally:
             program.kill()
@@ -126,3 +128,4 @@ def test_the_demo_goes_from_nothing_to_the_page_with_an_answered_question(tmp_pa
     assert not (tmp_path / "own").exists()
     again, _ = start()
     assert again["seconds"] < first["seconds"]  # type: ignore[operator]
+    assert again["page"] == first["page"]  # an open tab finds it, and nothing is asked twice
