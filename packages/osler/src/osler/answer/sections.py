@@ -12,92 +12,116 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 
-from osler.answer.checks import other_names, read_name
+from osler.answer.checks import other_names
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.retrieve.entity_names import fold_words
 from osler.retrieve.experts.kinds import Kind
 from osler.sources.catalogue import UNTRUSTED, trust_of
-from osler.text import language_of, read_packaged_table
+from osler.text import has_cjk, read_packaged_table
 from osler.types import Hit, Relevance
 
 SURE = 0.5
 """Least probability of a section that is headed by the subject and by what is asked."""
-_LONGEST = 6
-"""Words of a subject's name."""
+_LONGEST = 160
+"""Characters of a question that asks for a section and nothing else."""
+_GIVES = re.compile(r"\b(?:give|take|start|do|use)\b", re.IGNORECASE)
 _TELLING = 0.5
 """Mean share of its best sentences from which a section is of what is asked by itself."""
+_TELLS = 5
+"""Letters of a word that a question and a heading may share by more than chance."""
 _BEST = 3
 """Sentences by which sections are compared."""
 _BEGINS = 0.15
 """Share from which a sentence may be the first of the kind that is asked for."""
-_MIXED = re.compile(r" and |[与和及、]|\b(?:attack|crisis|hours?)\b|发作", re.IGNORECASE)
-_BRACKETS = re.compile(r"\s*[(（][^)）]*[)）]")
-
-
-@dataclass(frozen=True, slots=True)
-class AskedSection:
-    """What a question asks for: of which subject, and what."""
-
-    kind: Kind
-    subject: str
+_MIXED = re.compile(r" and |\b(?:attack|crisis|hours?)\b", re.IGNORECASE)
+_ELSE = re.compile(
+    r"\b(?:avoid|interact\w+|adverse|side effects|history|society|conversion)\b",
+    re.IGNORECASE,
+)
+"""Of headings that name drugs and no treatment."""
+_BRACKETS = re.compile(r"\s*\([^)]*\)")
 
 
 @dataclass(frozen=True)
 class SectionWords:
     """The patterns of `sections.toml`."""
 
-    frames: Sequence[tuple[Kind, re.Pattern[str]]]
+    asked: Mapping[Kind, re.Pattern[str]]
     headed: Mapping[Kind, re.Pattern[str]]
+    light: frozenset[str]
+    """Folded words that are said in any question."""
 
 
 @cache
 def read_words() -> SectionWords:
     """The patterns, compiled once."""
     table = read_packaged_table(__package__, "sections.toml")
-    leading = f"(?:{'|'.join(table['leading'])})*"
-    common = table["frames"].pop("any")
-    frames = [
-        (kind, frame.replace("KIND", words).replace("LEADING", leading))
-        for kind, words in table["asked"].items()
-        for frame in (*common, *table["frames"][kind])
-    ]
-    return SectionWords(
-        [(kind, re.compile(frame, re.IGNORECASE)) for kind, frame in frames],
-        {kind: re.compile(words, re.IGNORECASE) for kind, words in table["headed"].items()},
+    asked, headed = (
+        {kind: re.compile(words, re.IGNORECASE) for kind, words in table[name].items()}
+        for name in ("asked", "headed")
     )
+    return SectionWords(asked, headed, frozenset(fold_words(table["light"]["en"])))
 
 
-def find_asked_section(text: str) -> AskedSection | None:
-    """The section that a question asks for; `None` where it asks for anything else beside."""
-    bare = " ".join(text.strip(" ?.!？。！").split())
-    for kind, frame in read_words().frames:
-        if match := frame.fullmatch(bare):
-            name = read_name(match)
-            if name and len(name.split()) <= _LONGEST:
-                return AskedSection(kind, name)
-    return None
+def find_asked_kind(text: str) -> Kind | None:
+    """What a question asks for by its words; `None` where these are of no kind, or of several.
+
+    "What to give first in …" asks for a treatment by its verb alone.
+    """
+    kinds = [kind for kind, words in read_words().asked.items() if words.search(text)]
+    if not kinds and _GIVES.search(text):
+        return "treatment"
+    return kinds[0] if len(kinds) == 1 else None
+
+
+def find_subject(text: str, kind: Kind, names: Sequence[str]) -> int:
+    """Length of the name, of a subject's names, that a question has where it says nothing else
+    beside the kind but what is said in any question; 0 = it asks of something else, or of more."""
+    words = read_words()
+    said = fold_words(words.asked[kind].sub(" ", text))
+    folded = [fold_words(name) for name in names if not has_cjk(name)]
+    fitting = (name for name in folded if name and _all_else_is_light(said, name, words.light))
+    return max((len(" ".join(name)) for name in fitting), default=0)
+
+
+def _all_else_is_light(said: Sequence[str], name: Sequence[str], light: frozenset[str]) -> bool:
+    width = len(name)
+    return any(
+        said[at : at + width] == name and light.issuperset((*said[:at], *said[at + width :]))
+        for at in range(len(said) - width + 1)
+    )
 
 
 async def quote_section(
     asked: str, hits: Sequence[Hit], kinds: Relevance | None
 ) -> list[QuoteCandidate]:
     """The sentences of the section that is asked for, in their order; `relevance` is `SURE` where
-    its heading says so, else 0. Empty where the question asks for none, or no hit has it."""
-    section = find_asked_section(asked)
-    if section is None:
+    its heading says so, else 0. Empty where the question asks for none or is not English, where
+    no hit has it, and without `kinds`."""
+    kind = find_asked_kind(asked)
+    if kinds is None or kind is None or len(asked) > _LONGEST or has_cjk(asked):
         return []
-    names = [fold_words(name) for name in (section.subject, *other_names(section.subject))]
-    named = [
-        hit
+    named = {
+        hit.passage.id: max(
+            find_subject(asked, kind, _names_of(part)) for part in hit.passage.heading.split(" > ")
+        )
         for hit in hits
-        if hit.passage.language == language_of(asked)
-        and any(_fold_part(part) in names for part in hit.passage.heading.split(" > "))
-    ]
-    read = [await _read_section(section, hit, kinds) for hit in named]
-    found = [one for one in read if one.is_headed or one.worth >= _TELLING]
+        if hit.passage.language == "en"
+    }
+    longest = max(named.values(), default=0)
+    own = [hit for hit in hits if longest and named.get(hit.passage.id) == longest]
+    read = [await _read_section(kind, asked, hit, kinds) for hit in own]
+    found = [one for one in read if one.is_headed or (one.is_open and one.worth >= _TELLING)]
     return max(found, key=lambda one: one.rank).quotes if found else []
+
+
+@lru_cache(maxsize=4096)
+def _names_of(part: str) -> tuple[str, ...]:
+    """A part of a heading, without what stands in brackets, and its other names."""
+    bare = _BRACKETS.sub("", part)
+    return (bare, *other_names(bare))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +132,10 @@ class _ReadSection:
     shares: Mapping[tuple[int, int], float]
     """Of each sentence, by its place: how much it is of what is asked (`SentenceKinds`)."""
     is_headed: bool
+    is_near: bool
+    """Whether its heading has a further word of the question: "Acute attack"."""
+    is_open: bool
+    """Whether its heading names no kind at all."""
     is_mixed: bool
     """Whether its heading names more than one thing."""
 
@@ -118,7 +146,7 @@ class _ReadSection:
 
     @property
     def rank(self) -> tuple[bool, float]:
-        worth = self.is_headed + self.worth - self.hit.rank / 50
+        worth = self.is_headed + self.worth + self.is_near / 2 - self.hit.rank / 50
         return trust_of(self.hit.passage.source) > UNTRUSTED, worth
 
     @property
@@ -130,25 +158,24 @@ class _ReadSection:
         return [QuoteCandidate(self.hit, *span, sure) for span in spans[first:]]
 
 
-def _fold_part(part: str) -> list[str]:
-    """The words of a part of a heading, without what stands in brackets."""
-    return fold_words(_BRACKETS.sub("", part))
-
-
-async def _read_section(section: AskedSection, hit: Hit, kinds: Relevance | None) -> _ReadSection:
+async def _read_section(kind: Kind, asked: str, hit: Hit, kinds: Relevance) -> _ReadSection:
     spans = quotable_spans(hit)
     texts = [hit.passage.text[start:end] for start, end in spans]
-    is_known = kinds is not None and hit.passage.language == "en"
-    shares = (
-        await kinds.relevance(section.kind, texts) if kinds and is_known else [0.0] * len(spans)
-    )
+    shares = await kinds.relevance(kind, texts)
     last = hit.passage.heading.split(" > ")[-1]
+    rest = read_words().asked[kind].sub(" ", asked)
     return _ReadSection(
         hit,
         dict(zip(spans, shares, strict=True)),
-        read_words().headed[section.kind].search(last) is not None,
+        _is_headed(kind, last),
+        any(len(word) >= _TELLS and word in fold_words(last) for word in fold_words(rest)),
+        not (_ELSE.search(last) or any(one.search(last) for one in read_words().headed.values())),
         _MIXED.search(last) is not None,
     )
+
+
+def _is_headed(kind: Kind, heading: str) -> bool:
+    return bool(read_words().headed[kind].search(heading)) and not _ELSE.search(heading)
 
 
 def lead_with_section(
