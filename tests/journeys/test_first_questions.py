@@ -24,7 +24,7 @@ FIRST: dict[str, str] = {
 }
 """Question → what the first quote must say."""
 AMONG: dict[str, str] = {
-    "How is anaphylaxis treated?": "intramuscular adrenaline",
+    "How is anaphylaxis treated?": "intramuscular adrenaline|adrenaline into the muscle",
     "can i take ibuprofen with lisinopril and furosemide": "acute kidney injury|the NSAID narrows",
     "grapefruit with my cholesterol pill": "grapefruit juice",
 }

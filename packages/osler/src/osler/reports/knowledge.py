@@ -40,6 +40,8 @@ class LocatorView(ResponseModel):
     kind: str
     authors: list[str]
     journal: str
+    date: str
+    """Month or day, "2024-03" or "2024-03-15", where more than the year is known; else empty."""
     notice: str
     """What was published against the work: a retraction, with its date and reason."""
     key: str
