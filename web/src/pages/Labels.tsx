@@ -47,7 +47,9 @@ export function LabelForm({ drugs, speak }: { drugs: [string, string]; speak: To
 function Pair({ drugs: [a, b], speak }: { drugs: [string, string]; speak: Tongue }) {
   const look = useCallback(() => api.labels([a, b]), [a, b]);
   const { found, wrong } = useLoaded(look);
-  if (wrong) return <Wrong text={wrong} />;
+  const { words } = speak;
+  // 404 is told of no one drug: both are named.
+  if (wrong) return <Wrong text={wrong === words.notThere ? `${words.noLabel}${a}, ${b}` : wrong} />;
   if (!found) return null;
   return (
     <>
