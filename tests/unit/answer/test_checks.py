@@ -129,6 +129,14 @@ def test_a_state_of_the_patient_is_spoken_of_near_the_sentence(asked: str, said:
     assert not fails("condition", "How is it taken?", plain)
 
 
+def test_in_chinese_what_stands_under_another_disease_is_of_that_one() -> None:
+    said, asked = "首选药物是肾上腺素，肌内注射。", "高血压首选什么药"
+    assert fails("another disease", asked, said, title="过敏性休克")
+    assert not fails("another disease", asked, "一线药物包括钙通道阻滞剂。", title="高血压")
+    assert not fails("another disease", "没有高血压，首选什么药", said, title="过敏性休克")
+    assert fails("another disease", asked, said, title="过敏性休克", after="高血压者慎用。")
+
+
 def test_a_dose_asked_for_a_child_is_no_adults() -> None:
     asked, check = "How much modafinil for a nine-year-old?", "dose of other patients"
     assert fails(check, asked, "Modafinil is started at 100 mg a day.", title="Modafinil")
@@ -299,9 +307,7 @@ def test_what_is_said_under_another_disease_is_of_that_one() -> None:
     assert not fails("another disease", fit, month, title="Epilepsy")
     drug = "Can I drive on diazepam after a heart attack?"
     assert not fails("another disease", drug, month, title="Stroke")
-    assert not fails(
-        "another disease", "心肌梗死后多久能开车", "一个月内不能开车。", title="脑卒中"
-    )
+    assert fails("another disease", "心肌梗死后多久能开车", "一个月内不能开车。", title="脑卒中")
 
 
 @pytest.mark.parametrize(

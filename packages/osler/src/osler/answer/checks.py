@@ -128,9 +128,13 @@ class AskedFacts:
 
     @cached_property
     def diseases(self) -> list[tuple[str, ...]]:
-        """What is asked about by their names, where it is no drug. Chinese lay names are too few
-        to tell what a text is about: the check takes right sentences there."""
-        return [] if has_cjk(self.asked.text) else self.only_diseases
+        """What is asked about by names of diseases, where it is no drug, and not what the patient
+        is said not to have; without lay words in Chinese, which name symptoms."""
+        return [
+            names
+            for names in self.only_diseases
+            if not has_cjk(names[0]) and not _is_denied(names, self.asked.text)
+        ]
 
     @cached_property
     def only_diseases(self) -> list[tuple[str, ...]]:
@@ -227,23 +231,18 @@ def names_another_drug(facts: AskedFacts, quote: ReadQuote) -> bool:
 
 
 def names_another_disease(facts: AskedFacts, quote: ReadQuote) -> bool:
-    """The passage stands under a disease, and names none of those asked about."""
+    """The passage stands under a disease, and names none of those asked about; in Chinese, where a
+    passage names what goes with its own, the sentence and its heading do not."""
     if not facts.diseases or not find_diseases(quote.heading):
         return False
-    whole = ReadText(f"{quote.heading}. {quote.passage}")
-    return not any(whole.has_any(names) for names in facts.diseases)
+    whole = quote.near if has_cjk(facts.text) else f"{quote.heading}. {quote.passage}"
+    read = ReadText(whole)
+    return not any(read.has_any(names) for names in facts.diseases)
 
 
 def is_named_nowhere(facts: AskedFacts, texts: Sequence[str]) -> bool:
-    """Whether diseases are all that is asked about, and no text names one of them.
-
-    What the patient is said not to have does not count; nor do lay words in Chinese, which name
-    symptoms."""
-    named = [
-        names
-        for names in facts.only_diseases
-        if not has_cjk(names[0]) and not _is_denied(names, facts.asked.text)
-    ]
+    """Whether diseases are all that is asked about, and no text names one of them."""
+    named = facts.diseases
     read = [ReadText(text) for text in texts] if named else []
     return bool(named) and not any(one.has_any(names) for one in read for names in named)
 
