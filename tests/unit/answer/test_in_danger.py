@@ -72,6 +72,7 @@ def test_what_is_merely_nearest_is_not_shown_to_somebody_in_danger() -> None:
     [
         "took cialis yesterday morning, now in A&E with chest pain. can he have gtn?",
         "Back from Ghana, took every one of my malaria pills, now a temperature of 40 and confused",
+        "my kidneys are bad, swallowed my Xarelto and now chest pain",
         "swallowed my Xarelto on an empty stomach and now my chest hurts",
         "老公周六吃了希爱力，今天胸口痛，硝酸甘油得隔开几个小时才可以含",
     ],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from osler.answer.sections import (
     SURE,
+    choose_subject,
     find_asked_kind,
     find_subject,
     lead_with_section,
@@ -95,7 +96,8 @@ def test_what_is_of_no_kind_or_of_several_asks_for_no_section(question: str) -> 
 
 
 async def quoted(question: str, kinds: KnownKinds | None, *hits: Hit) -> list[str]:
-    return [one.text for one in await quote_section(question, hits, kinds)]
+    own = choose_subject(question, hits)
+    return [one.text for one in await quote_section(question, own, kinds)]
 
 
 async def test_a_section_of_several_things_begins_where_the_kind_begins() -> None:
@@ -122,11 +124,39 @@ async def test_only_what_is_headed_by_the_subject_itself_is_a_section_of_it() ->
     assert await quoted("Can triptans be given in coronary disease?", KnownKinds(), own) == []
 
 
-async def test_what_nobody_vouches_for_is_quoted_where_nothing_else_is_there() -> None:
+def test_what_nobody_vouches_for_is_chosen_where_nothing_else_was_found() -> None:
     page = hit(TREATED, title="Migraine", section="Treatment", source="web")
     book = hit(WARNED, title="Migraine", section="Treatment", rank=20)
-    assert await quoted("treatment of migraine", KnownKinds(), page) == [TREATED]
-    assert await quoted("treatment of migraine", KnownKinds(), page, book) == [WARNED]
+    other = hit(SEEN, title="Headache", section="Treatment", rank=2)
+    assert choose_subject("treatment of migraine", [page]) == [page]
+    assert choose_subject("treatment of migraine", [page, book]) == [book]
+    # A page that anybody may send in does not lead before what is vouched for.
+    assert choose_subject("treatment of migraine", [page, other]) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "chosen"),
+    [
+        ("高血压首选什么药", True),
+        ("我妈得了高血压，怎么治疗？", True),
+        ("高血压的症状有哪些", True),
+        ("孕妇高血压怎么治疗", False),
+        ("高血压合并糖尿病怎么治疗", False),
+        ("高血压能喝咖啡吗", False),
+    ],
+)
+def test_in_chinese_a_question_for_one_subject_is_read_in_its_own_passages(
+    question: str, chosen: bool
+) -> None:
+    text = "一线药物包括钙通道阻滞剂。"
+    own, other = (
+        replace(one, passage=replace(one.passage, text=text, language="zh"))
+        for one in (
+            hit(text, title="高血压", section="治疗", rank=2),
+            hit(text, title="急性心肌梗死", section="治疗"),
+        )
+    )
+    assert choose_subject(question, [other, own]) == ([own] if chosen else [])
 
 
 async def test_a_section_without_a_telling_heading_is_one_by_its_sentences() -> None:

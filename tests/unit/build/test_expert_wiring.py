@@ -10,8 +10,10 @@ from conformance import RelevanceKit
 from osler.answer.extractive import ExtractiveComposer
 from osler.build import Parts
 from osler.build.composers import evidence_gate
-from osler.build.hub import _open_judge, open_judges
+from osler.build.hub import _open_judge, open_judges, open_kinds
+from osler.kb.encoders.base import MiniLMEncoder
 from osler.retrieve.asked import QuestionReader
+from osler.retrieve.experts import cards
 from osler.retrieve.experts.cards import (
     CARD,
     WEIGHTS,
@@ -21,12 +23,13 @@ from osler.retrieve.experts.cards import (
     render_card,
 )
 from osler.retrieve.experts.judge import JUDGE, JudgedText, JudgeRelevance
+from osler.retrieve.experts.kinds import SentenceKinds
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Settings
 from osler.trace import Run
 from osler.types import Hit, Passage, Question, Relevance
 from osler_lab.build.experts import expert_in_use
-from osler_lab.testing.scripted import ScriptedRetriever
+from osler_lab.testing.scripted import HashingEncoder, ScriptedRetriever
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +72,22 @@ def test_by_default_the_judge_reads_sentences(packaged: Relevance) -> None:
     assert card.identity.startswith("judge@")
     assert gate.fits["en"].judged == card.parameters["judged"]
     assert gate.fits["zh"].judged == 0
+
+
+def test_kinds_that_cannot_be_used_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = HashingEncoder()
+    encoder.identity = MiniLMEncoder.identity
+    kinds, faults = open_kinds(Settings(), encoder)
+    assert isinstance(kinds, SentenceKinds)
+    assert faults == ()
+    assert open_kinds(choose(judge="off"), encoder) == (None, ())
+    assert open_kinds(Settings(), HashingEncoder()) == (None, ())
+    monkeypatch.setattr(cards, "packaged_folder", lambda: tmp_path)
+    kinds, (fault,) = open_kinds(Settings(), encoder)
+    assert kinds is None
+    assert "no expert 'kinds'" in fault
 
 
 def test_where_it_is_off_relevance_alone_decides() -> None:

@@ -36,7 +36,7 @@ class Admission:
         self._last = float("-inf")
         self._held = 0
         self._turn = asyncio.Lock()
-        """Who came first goes on first: a place in the queue is told, and does not change."""
+        """Runs resume in the order of their arrival, so that a reported queue position holds."""
 
     def note_request(self) -> None:
         """One came in."""

@@ -166,7 +166,8 @@ _SWALLOWED = re.compile(
     r"\b(?:swallowed|drank|drunk|ate|ingested)\b|吞|吃了|喝了|服了", re.IGNORECASE
 )
 _CHILD = re.compile(
-    r"\b(?:child|kid|baby|toddler|infant|son|daughter|grandson|granddaughter)|孩|宝宝|儿子|女儿|娃",
+    r"\b(?:child|children|kids?|bab(?:y|ies)|toddlers?|infants?|(?:grand)?(?:sons?|daughters?))\b"
+    r"|孩|宝宝|儿子|女儿|娃",
     re.IGNORECASE,
 )
 _POISONING = re.compile(

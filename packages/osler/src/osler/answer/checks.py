@@ -103,11 +103,8 @@ def find_subjects(text: str) -> list[str]:
 def _name_in(frames: Sequence[re.Pattern[str]], sentence: str) -> str:
     """The name that a frame has in the sentence; "" where none fits, or what it has is no name."""
     match = next(filter(None, (frame.fullmatch(sentence) for frame in frames)), None)
-    return read_name(match) if match else ""
-
-
-def read_name(match: re.Match[str]) -> str:
-    """The name that a frame's groups have, without its article; "" where it is none."""
+    if match is None:
+        return ""
     bare = _ARTICLE.sub("", next(filter(None, match.groupdict().values()))).strip()
     return bare if telling_words(bare) and not read_words().relates.search(bare) else ""
 
@@ -309,7 +306,7 @@ def is_of_another_subject(facts: AskedFacts, quote: ReadQuote) -> bool:
     """One thing is asked of one subject, which the passage does not name whole: forms of a disease,
     and look-alikes, share most of its name."""
     text = ReadText(f"{quote.heading}. {quote.passage}")
-    return any(not names_whole(name, others, text) for name, others in facts.subjects)
+    return any(not _names_whole(name, others, text) for name, others in facts.subjects)
 
 
 def other_names(name: str) -> tuple[str, ...]:
@@ -321,7 +318,7 @@ def other_names(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(other for names in (*whole, *tables) for other in names))
 
 
-def names_whole(name: str, others: Sequence[str], text: ReadText) -> bool:
+def _names_whole(name: str, others: Sequence[str], text: ReadText) -> bool:
     """Whether a text has the name, one of the others, or each word of the name."""
     if text.has_name(name) or text.has_any(others):
         return True

@@ -26,7 +26,7 @@ from osler.answer.checks import (
     weigh_failures,
 )
 from osler.answer.columns import weigh_rows
-from osler.answer.sections import lead_with_section, quote_section
+from osler.answer.sections import choose_subject, lead_with_section, quote_section
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.errors import ModelError
 from osler.kb.store.passages import indexed_text
@@ -183,13 +183,16 @@ class EvidenceGate:
         `query` replaces the question where a sentence must bear out more than it, as an option;
         the best sentence then counts as an answer in any case.
         """
-        found = await self._weigh_languages(query or question.text, hits)
+        is_option = bool(query and query != question.text)
+        own = [] if is_option else choose_subject(question.text, hits)
+        # In English sections do it, and what is headed otherwise may answer, too.
+        read = own if question.language == "zh" else []
+        found = await self._weigh_languages(query or question.text, read)
+        if not found or found[0].relevance < self.nearest:
+            found = await self._weigh_languages(query or question.text, hits)
         if not found:
             return WeighedEvidence([])
-        is_option = bool(query and query != question.text)
-        if not is_option:
-            section = await quote_section(question.text, hits, self.kinds)
-            found = lead_with_section(section, found)
+        found = lead_with_section(await quote_section(question.text, own, self.kinds), found)
         share = found[0].relevance
         sureness = Sureness(share, self.identity)
         if is_option or (share >= self.answers and _may_answer(question.text, found[0], hits)):

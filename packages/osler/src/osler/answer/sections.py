@@ -1,10 +1,11 @@
-"""Questions that ask for a section of a text, as "treatment of gout" does: its sentences answer in
-their order, not the one that is nearest to the question.
+"""Questions for a topic of one subject and nothing more, as "treatment of gout" is.
 
-Nearness tells nothing among sentences under one heading: of a migraine's treatment the nearest is
-its definition. So the section of the hits that is headed by the subject and by what is asked is
-quoted from where sentences of the kind begin (`osler.retrieve.experts.kinds`): under "Treatment"
-the first may still say what the disease is, under "Features and treatment" many do.
+They are answered from passages that are headed by the subject: of hypertension's first drug the
+sentence that is nearest may be anaphylaxis'. Nor does nearness tell much among sentences under one
+heading: of a migraine's treatment the nearest is its definition. So, in English, the section that
+is headed by what is asked is quoted in its order, from where sentences of the kind begin
+(`osler.retrieve.experts.kinds`): under "Treatment" the first may still say what the disease is,
+under "Features and treatment" many do.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.retrieve.entity_names import fold_words
 from osler.retrieve.experts.kinds import Kind
 from osler.sources.catalogue import UNTRUSTED, trust_of
-from osler.text import has_cjk, read_packaged_table
+from osler.text import has_cjk, language_of, read_packaged_table
 from osler.types import Hit, Relevance
 
 SURE = 0.5
@@ -51,7 +52,9 @@ class SectionWords:
     asked: Mapping[Kind, re.Pattern[str]]
     headed: Mapping[Kind, re.Pattern[str]]
     light: frozenset[str]
-    """Folded words that are said in any question."""
+    """Folded English words that are said in any question."""
+    light_zh: re.Pattern[str]
+    """Chinese words that are, and those for what is asked."""
 
 
 @cache
@@ -62,7 +65,10 @@ def read_words() -> SectionWords:
         {kind: re.compile(words, re.IGNORECASE) for kind, words in table[name].items()}
         for name in ("asked", "headed")
     )
-    return SectionWords(asked, headed, frozenset(fold_words(table["light"]["en"])))
+    light = table["light"]
+    longest_first = sorted(light["zh"].split(), key=len, reverse=True)
+    zh = re.compile(rf"\W|{'|'.join(longest_first)}")
+    return SectionWords(asked, headed, frozenset(fold_words(light["en"])), zh)
 
 
 def find_asked_kind(text: str) -> Kind | None:
@@ -76,11 +82,34 @@ def find_asked_kind(text: str) -> Kind | None:
     return kinds[0] if len(kinds) == 1 else None
 
 
-def find_subject(text: str, kind: Kind, names: Sequence[str]) -> int:
+def choose_subject(asked: str, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits that are headed by the subject of which alone a question asks; empty where it asks
+    of another, or of more. What nobody vouches for is chosen where nothing else was found."""
+    trusted = [hit for hit in hits if trust_of(hit.passage.source) > UNTRUSTED]
+    language, kind = language_of(asked), find_asked_kind(asked)
+    if len(asked) > _LONGEST or (kind is None and language == "en"):
+        return []
+    named = [
+        (max(find_subject(asked, kind, _names_of(one)) for one in _parts(hit)), hit)
+        for hit in trusted or hits
+        if hit.passage.language == language
+    ]
+    longest = max((length for length, _ in named), default=0)
+    return [hit for length, hit in named if longest and length == longest]
+
+
+def _parts(hit: Hit) -> list[str]:
+    return hit.passage.heading.split(" > ")
+
+
+def find_subject(text: str, kind: Kind | None, names: Sequence[str]) -> int:
     """Length of the name, of a subject's names, that a question has where it says nothing else
     beside the kind but what is said in any question; 0 = it asks of something else, or of more."""
     words = read_words()
-    said = fold_words(words.asked[kind].sub(" ", text))
+    if has_cjk(text):
+        name = max((name for name in names if name in text), key=len, default="")
+        return 0 if not name or words.light_zh.sub("", text.replace(name, " ")) else len(name)
+    said = fold_words(words.asked[kind].sub(" ", text) if kind else text)
     folded = [fold_words(name) for name in names if not has_cjk(name)]
     fitting = (name for name in folded if name and _all_else_is_light(said, name, words.light))
     return max((len(" ".join(name)) for name in fitting), default=0)
@@ -95,23 +124,14 @@ def _all_else_is_light(said: Sequence[str], name: Sequence[str], light: frozense
 
 
 async def quote_section(
-    asked: str, hits: Sequence[Hit], kinds: Relevance | None
+    asked: str, own: Sequence[Hit], kinds: Relevance | None
 ) -> list[QuoteCandidate]:
-    """The sentences of the section that is asked for, in their order; `relevance` is `SURE` where
-    its heading says so, else 0. Empty where the question asks for none or is not English, where
-    no hit has it, and without `kinds`."""
+    """The sentences of the section that is asked for, of hits that are headed by the subject, in
+    their order; `relevance` is `SURE` where its heading says so, else 0. Empty where none is, in
+    Chinese, and without `kinds`."""
     kind = find_asked_kind(asked)
-    if kinds is None or kind is None or len(asked) > _LONGEST or has_cjk(asked):
+    if kinds is None or kind is None or has_cjk(asked):
         return []
-    named = {
-        hit.passage.id: max(
-            find_subject(asked, kind, _names_of(part)) for part in hit.passage.heading.split(" > ")
-        )
-        for hit in hits
-        if hit.passage.language == "en"
-    }
-    longest = max(named.values(), default=0)
-    own = [hit for hit in hits if longest and named.get(hit.passage.id) == longest]
     read = [await _read_section(kind, asked, hit, kinds) for hit in own]
     found = [one for one in read if one.is_headed or (one.is_open and one.worth >= _TELLING)]
     return max(found, key=lambda one: one.rank).quotes if found else []
@@ -145,9 +165,8 @@ class _ReadSection:
         return sum(best) / len(best) if best else 0.0
 
     @property
-    def rank(self) -> tuple[bool, float]:
-        worth = self.is_headed + self.worth + self.is_near / 2 - self.hit.rank / 50
-        return trust_of(self.hit.passage.source) > UNTRUSTED, worth
+    def rank(self) -> float:
+        return self.is_headed + self.worth + self.is_near / 2 - self.hit.rank / 50
 
     @property
     def quotes(self) -> list[QuoteCandidate]:
@@ -162,7 +181,7 @@ async def _read_section(kind: Kind, asked: str, hit: Hit, kinds: Relevance) -> _
     spans = quotable_spans(hit)
     texts = [hit.passage.text[start:end] for start, end in spans]
     shares = await kinds.relevance(kind, texts)
-    last = hit.passage.heading.split(" > ")[-1]
+    last = _parts(hit)[-1]
     rest = read_words().asked[kind].sub(" ", asked)
     return _ReadSection(
         hit,

@@ -31,7 +31,8 @@ def _encode_question(text: str, language: Language) -> Vector | None:
         encoder = (open_e5 if language == "zh" else open_minilm)(cache_dir())
         vector: Vector = encoder.encode([text], kind="query")[0].tolist()
     except ModelError:
-        return None  # What is not installed is told by the search; rules and words are read.
+        # The search names what is not installed; the notice goes by rules and words until then.
+        return None
     return vector
 
 

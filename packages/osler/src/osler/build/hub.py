@@ -179,18 +179,19 @@ def open_judges(
     return judge, match, ()
 
 
-def open_kinds(settings: Settings, encoder: Encoder) -> Relevance | None:
+def open_kinds(settings: Settings, encoder: Encoder) -> tuple[Relevance | None, tuple[str, ...]]:
     """Opens the expert that tells kinds of sentences, beside the judge and over the packaged
-    encoder; `None` = it cannot be used."""
+    encoder, where these are set; else, or where it cannot be used, none, with what the reader of
+    answers must know of it."""
     from osler.kb.encoders.base import MiniLMEncoder, encoder_for
 
     english = encoder_for(encoder, "en")
     if settings.answer.judge != JUDGE or english.identity != MiniLMEncoder.identity:
-        return None
+        return None, ()
     try:
-        return SentenceKinds.of_expert(open_expert(KINDS), english)
-    except ModelError:
-        return None
+        return SentenceKinds.of_expert(open_expert(KINDS), english), ()
+    except ModelError as error:
+        return None, (str(error),)
 
 
 def search_server(settings: Settings) -> Retriever | None:

@@ -83,6 +83,9 @@ def with_knowledge(
     day = settings.retrieve.known_day
     rarity, reader = partial(kb.term_rarity, as_of=day), question_reader(kb, day)
 
+    judge, match, faults = open_judges(settings, reader)
+    kinds, unusable = open_kinds(settings, chosen)
+
     def make_search(sources: tuple[str, ...]) -> Retriever:
         plain = make_retriever(settings, kb, chosen, sources, second)
         return within_patients(settings, with_reranker(settings, plain, second, sources), sources)
@@ -118,8 +121,10 @@ def with_knowledge(
         pool_relevance(settings, rarity, chosen, second),
         unindexed,
         meaning_relevance(chosen, reader),
-        *open_judges(settings, reader),
-        open_kinds(settings, chosen),
+        judge,
+        match,
+        (*faults, *unusable),
+        kinds,
     )
 
 
