@@ -179,6 +179,15 @@ def open_judges(
     return judge, match, ()
 
 
+def open_experts(
+    settings: Settings, encoder: Encoder, reader: QuestionReader
+) -> tuple[Relevance | None, Relevance | None, tuple[str, ...], Relevance | None]:
+    """As `open_judges`, and as `open_kinds` behind the faults of both."""
+    judge, match, faults = open_judges(settings, reader)
+    kinds, unusable = open_kinds(settings, encoder)
+    return judge, match, (*faults, *unusable), kinds
+
+
 def open_kinds(settings: Settings, encoder: Encoder) -> tuple[Relevance | None, tuple[str, ...]]:
     """Opens the expert that tells kinds of sentences, beside the judge and over the packaged
     encoder, where these are set; else, or where it cannot be used, none, with what the reader of

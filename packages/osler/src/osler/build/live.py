@@ -8,7 +8,7 @@ from functools import partial
 
 from osler.build import Parts, no_retriever, reads_knowledge, roles_of, tools
 from osler.build.graphs import FORMS, form_retriever
-from osler.build.hub import open_judges, open_kinds, open_reranker, search_server, with_reranker
+from osler.build.hub import open_experts, open_reranker, search_server, with_reranker
 from osler.build.knowledge import (
     describe_sources,
     make_retriever,
@@ -83,9 +83,6 @@ def with_knowledge(
     day = settings.retrieve.known_day
     rarity, reader = partial(kb.term_rarity, as_of=day), question_reader(kb, day)
 
-    judge, match, faults = open_judges(settings, reader)
-    kinds, unusable = open_kinds(settings, chosen)
-
     def make_search(sources: tuple[str, ...]) -> Retriever:
         plain = make_retriever(settings, kb, chosen, sources, second)
         return within_patients(settings, with_reranker(settings, plain, second, sources), sources)
@@ -121,10 +118,7 @@ def with_knowledge(
         pool_relevance(settings, rarity, chosen, second),
         unindexed,
         meaning_relevance(chosen, reader),
-        judge,
-        match,
-        (*faults, *unusable),
-        kinds,
+        *open_experts(settings, chosen, reader),
     )
 
 
