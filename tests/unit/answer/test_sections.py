@@ -159,6 +159,19 @@ def test_in_chinese_a_question_for_one_subject_is_read_in_its_own_passages(
     assert choose_subject(question, [other, own]) == ([own] if chosen else [])
 
 
+def test_in_chinese_the_heading_that_says_more_of_what_is_asked_is_chosen() -> None:
+    text = "首选秋水仙碱。"
+    usual, attack = (
+        replace(one, passage=replace(one.passage, text=text, language="zh"))
+        for one in (
+            hit(text, title="痛风", section="降尿酸治疗"),
+            hit(text, title="痛风", section="急性发作", rank=2),
+        )
+    )
+    assert choose_subject("痛风发作吃什么药", [usual, attack]) == [attack]
+    assert choose_subject("痛风怎么治疗", [usual, attack]) == [usual, attack]
+
+
 async def test_a_section_without_a_telling_heading_is_one_by_its_sentences() -> None:
     section = hit(DEFINED, TREATED, title="Migraine", section="Triptans")
     assert await quoted("treatment of migraine", KnownKinds([TREATED]), section) == []

@@ -182,7 +182,9 @@ class BreakingReply(socketserver.StreamRequestHandler):
         self.server.asked.append(after[0].split(b": ")[1].strip().decode())
         part = self.server.parts.pop(0)
         if part is None:
-            self.wfile.write(b"HTTP/1.1 503 Not now\r\nContent-Length: 0\r\n\r\n")
+            self.wfile.write(
+                b"HTTP/1.1 503 Not now\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            )
             return
         head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         self.wfile.write(f"{head}{len(part):x}\r\n{part}\r\n".encode())

@@ -184,7 +184,8 @@ class EvidenceGate:
         the best sentence then counts as an answer in any case.
         """
         is_option = bool(query and query != question.text)
-        own = [] if is_option else choose_subject(question.text, hits)
+        spelt = self.reader.read(question.text).spelt
+        own = [] if is_option else choose_subject(spelt, hits)
         # In English sections do it, and what is headed otherwise may answer, too.
         read = own if question.language == "zh" else []
         found = await self._weigh_languages(query or question.text, read)
@@ -192,7 +193,7 @@ class EvidenceGate:
             found = await self._weigh_languages(query or question.text, hits)
         if not found:
             return WeighedEvidence([])
-        found = lead_with_section(await quote_section(question.text, own, self.kinds), found)
+        found = lead_with_section(await quote_section(spelt, own, self.kinds), found)
         share = found[0].relevance
         sureness = Sureness(share, self.identity)
         if is_option or (share >= self.answers and _may_answer(question.text, found[0], hits)):

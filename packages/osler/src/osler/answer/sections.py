@@ -90,7 +90,10 @@ def choose_subject(asked: str, hits: Sequence[Hit]) -> list[Hit]:
     if len(asked) > _LONGEST or (kind is None and language == "en"):
         return []
     named = [
-        (max(find_subject(asked, kind, _names_of(one)) for one in _parts(hit)), hit)
+        (
+            max(find_subject(asked, kind, _names_of(one), _parts(hit)[-1]) for one in _parts(hit)),
+            hit,
+        )
         for hit in trusted or hits
         if hit.passage.language == language
     ]
@@ -102,13 +105,15 @@ def _parts(hit: Hit) -> list[str]:
     return hit.passage.heading.split(" > ")
 
 
-def find_subject(text: str, kind: Kind | None, names: Sequence[str]) -> int:
+def find_subject(text: str, kind: Kind | None, names: Sequence[str], last: str = "") -> int:
     """Length of the name, of a subject's names, that a question has where it says nothing else
-    beside the kind but what is said in any question; 0 = it asks of something else, or of more."""
+    beside the kind but what is said in any question; 0 = it asks of something else, or of more.
+    In Chinese it may say what the `last` part of the heading says, and this counts with it."""
     words = read_words()
     if has_cjk(text):
         name = max((name for name in names if name in text), key=len, default="")
-        return 0 if not name or words.light_zh.sub("", text.replace(name, " ")) else len(name)
+        more = words.light_zh.sub("", text.replace(name, " ")) if name else ""
+        return len(name + more) if more in last else 0
     said = fold_words(words.asked[kind].sub(" ", text) if kind else text)
     folded = [fold_words(name) for name in names if not has_cjk(name)]
     fitting = (name for name in folded if name and _all_else_is_light(said, name, words.light))
