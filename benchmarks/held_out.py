@@ -11,8 +11,8 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import multihop
 from natural.published import (
     MEDQUAD,
     SearchQuestion,
@@ -34,6 +34,7 @@ from osler.types import Hit, Question
 from osler_lab.jobs.runner import Progress
 
 SPLIT = Path(__file__).parents[1] / "research" / "experts" / "split.json"
+TWO_WIKI = Path("A_questions/multihop/2wikimultihopqa")
 SETS = ("pubmedqa", "bioasq", "medquad")
 _PUBMED_FILES = ("pubmedqa_contexts.jsonl", "bioasq_snippets.jsonl")
 
@@ -81,12 +82,24 @@ def _bioasq_labels(data: Path) -> dict[str, str]:
 
 
 def of_2wiki(data: Path) -> list[Asked]:
-    items, _ = multihop.items_2wiki(data / "A_questions/multihop/2wikimultihopqa")
-    return [Asked("2wiki", Question(f"2wiki:{i.id}", i.question), frozenset(i.gold)) for i in items]
+    """Those questions all of whose subjects are titles of the corpus."""
+    folder = data / TWO_WIKI
+    titles = {one["title"] for one in _read_json(folder / "corpus.json")}
+    found = []
+    for row in _read_json(folder / "questions.json"):
+        gold = frozenset(fact[0] for fact in row["evidence"])
+        if gold <= titles:
+            found.append(Asked("2wiki", Question(f"2wiki:{row['id']}", row["question"]), gold))
+    return found
+
+
+def _read_json(path: Path) -> list[dict[str, Any]]:
+    read: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    return read
 
 
 def build_2wiki(settings: Settings, data: Path) -> None:
-    _, corpus = multihop.items_2wiki(data / "A_questions/multihop/2wikimultihopqa")
+    corpus = _read_json(data / TWO_WIKI / "corpus.json")
     file = settings.home / "2wiki.jsonl"
     lines = [
         json.dumps({"id": str(n), "title": one["title"], "content": one["text"]})

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from planning import DATA
+from corpora import DATA
 
 from osler.text import split_sentences
 
