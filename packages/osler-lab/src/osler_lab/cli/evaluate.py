@@ -37,8 +37,7 @@ class TriedOptions:
     tasks: Annotated[
         str | None,
         typer.Option(
-            help='Data sets, as in "medqa-us,bioasq@test"; NAME=FILE for a file elsewhere,'
-            " NAME=hub:OWNER/REPO@REVISION/FILE for one on the hub."
+            help='Data sets, as in "medqa-us,bioasq@test"; NAME=FILE for a file elsewhere.'
         ),
     ] = None
     strategies: Annotated[

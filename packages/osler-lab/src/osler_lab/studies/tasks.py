@@ -10,7 +10,6 @@ from osler.errors import BadConfig
 from osler_lab.evaluate.datasets import data_set
 from osler_lab.evaluate.datasets.base import DataSet, LoadedDataset
 from osler_lab.evaluate.datasets.choice import sample_folder
-from osler_lab.evaluate.datasets.hub import PREFIX, hub_file, parse_hub
 from osler_lab.evaluate.datasets.splits import parse_split, require_trainable, take_split
 from osler_lab.evaluate.record import Kind
 
@@ -18,8 +17,7 @@ from osler_lab.evaluate.record import Kind
 def read_task(word: str, folder: Path | None) -> LoadedDataset:
     """A data set by name, its part as "NAME@train", or "NAME=FILE+FILE" for files elsewhere.
 
-    A file may be on the hub (`datasets.hub`). Raises `BadConfig`, `MalformedSource` and what
-    `hub_file` raises.
+    Raises `BadConfig` and `MalformedSource`.
     """
     named = _parse_task(word)
     loaded = _load_files(named, folder)
@@ -47,7 +45,7 @@ def require_files(words: Sequence[str], folder: Path | None) -> None:
 def read_training_task(word: str, folder: Path | None) -> LoadedDataset:
     """As `read_task`, to be trained on. Raises `BadConfig` for what is to be measured on."""
     named = _parse_task(word)
-    files = tuple(file.rpartition("/")[2].partition("#")[0] for file in named.files)
+    files = tuple(file.rpartition("/")[2] for file in named.files)
     require_trainable(named.found, named.part, files)
     return read_task(word, folder)
 
@@ -71,7 +69,7 @@ def _parse_task(word: str) -> _NamedTask:
 def _load_files(named: _NamedTask, folder: Path | None) -> LoadedDataset:
     found = named.found
     if named.files:
-        return found.read([_task_file(file, folder) for file in named.files])
+        return found.read([Path(file).expanduser() for file in named.files])
     if found.packaged:
         return found.load(sample_folder())
     if folder is None:
@@ -85,14 +83,3 @@ def _load_files(named: _NamedTask, folder: Path | None) -> LoadedDataset:
 def kind_of(loaded: LoadedDataset) -> Kind:
     """Kind of the set's questions."""
     return data_set(loaded.name.partition("@")[0]).kind
-
-
-def _task_file(word: str, folder: Path | None) -> Path:
-    if not word.startswith(PREFIX):
-        return Path(word).expanduser()
-    file = parse_hub(word)
-    if folder is None:
-        raise BadConfig(
-            f"where shall {file.repo} be kept?", fix="name the folder of the data with --data"
-        )
-    return hub_file(file, folder)

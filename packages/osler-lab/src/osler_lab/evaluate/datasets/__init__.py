@@ -8,7 +8,6 @@
 | `longform` | LiveQA, MedicationQA, ExpertQA, Omni-RAG's own files; KAG-Thinker's open sets |
 | `clinical` | DDXPlus, MedS-Bench, MIMIC-IV-ED; BioASQ's four types of question |
 | `splits` | which part may be trained on; parts of sets that their publishers have not split |
-| `hub` | files from the hub, by pinned revision and checked sum |
 
 `sets.toml` has the facts of each set: its reader, files, origin and licence.
 `load_dataset("medqa-us", folder)` gives the samples with counts of rejected rows. The files come
