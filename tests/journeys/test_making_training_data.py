@@ -28,7 +28,12 @@ def called(built: Osler, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def _propose(asked: LoopbackRequest) -> bytes:
-    """Two queries a source about what the question is about; no other door is known."""
+    """Two queries a source about what the question is about, and the first document before the
+    others; no other door is known."""
+    if "rerank" in asked.path:
+        count = len(asked.body["documents"])
+        scores = [{"index": n, "relevance_score": 3.0 - n} for n in range(count)]
+        return json_reply({"results": scores})
     if "chat" not in asked.path:
         return json_reply({"error": "unknown"}, 404)
     said = str(asked.body)
@@ -39,8 +44,8 @@ def _propose(asked: LoopbackRequest) -> bytes:
 
 
 @pytest.fixture
-def expert(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A model server in the role that explores."""
+def expert(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A model server in the role that explores; its address."""
     ready, loop = Event(), asyncio.new_event_loop()
     place: list[str] = []
     done = asyncio.Event()
@@ -57,7 +62,7 @@ def expert(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     planner = {"KIND": "openai", "URL": place[0], "NAME": "expert"}
     for name, value in planner.items():
         monkeypatch.setenv(f"OSLER__ROLES__PLANNER__{name}", value)
-    yield
+    yield place[0]
     loop.call_soon_threadsafe(done.set)
     thread.join()
     loop.close()
@@ -85,8 +90,9 @@ def _written(folder: Path, home: Path) -> Path:
     return path
 
 
-@pytest.mark.usefixtures("expert")
-def test_questions_become_plans_to_learn(called: Call, home: Path, tmp_path: Path) -> None:
+def test_questions_become_plans_to_learn(
+    called: Call, expert: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     questions = str(_written(tmp_path, home))
 
     def train(*words: str) -> dict[str, Any]:
@@ -110,9 +116,10 @@ def test_questions_become_plans_to_learn(called: Call, home: Path, tmp_path: Pat
     gold = train("judge", "--log-dir", "spo", "--by", "gold")
     assert gold["verdicts"]["book"]["positive"] > 0
     assert "positive" not in gold["verdicts"]["wiki"]
-    told = train(
-        "judge", "--log-dir", "spo", "--by", "answer", "--least", "0.9", "--against", "gold"
-    )
+    for name, value in {"KIND": "openai", "URL": expert, "NAME": "second"}.items():
+        monkeypatch.setenv(f"OSLER__RERANKER__{name}", value)
+    told = train("judge", "--log-dir", "spo", "--by", "rerank", "--against", "gold")
+    assert "positive" in told["verdicts"]["book"]
     assert 0 <= told["agreement"]["accuracy"] <= 1
     two = called("train", "make", "sft", "--log-dir", "spo", "--out", "sft")
     assert two.exit_code == 1

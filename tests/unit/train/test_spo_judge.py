@@ -27,8 +27,6 @@ from osler_lab.train.spo.judge import (
     most_calls,
 )
 from osler_lab.train.spo.signals import (
-    CoverageSignal,
-    FallbackSignal,
     GoldDocuments,
     ReaderGain,
     RerankSignal,
@@ -145,21 +143,6 @@ def test_rafe_asks_for_a_rerank_score_over_the_threshold() -> None:
     verdicts = asyncio.run(judge_case(RerankSignal(scores, "m"), over)).verdicts
     assert [v.positive for v in verdicts] == [True, False, True, False]
     assert scores.asked == [("Which drug is given first?\nA. adrenaline\nB. aspirin", 2)]
-
-
-def test_a_covered_answer_is_a_positive() -> None:
-    scores = Scores(a=0.6, b=0.4)
-    assert said(CoverageSignal(scores), explored(["a#0"], ["b#0"], [])) == [True, False, False]
-    assert scores.asked[0][0] == "A. adrenaline"
-
-
-def test_another_signal_stands_in_where_the_first_has_nothing_to_compare() -> None:
-    either = FallbackSignal(GoldDocuments(), CoverageSignal(Scores(a=0.6)))
-    assert said(either, explored(["d1#0"], ["a#0"])) == [True, False]
-    assert said(either, explored(["d1#0"], ["a#0"], case=TrainingCase(CASE.sample))) == [
-        False,
-        True,
-    ]
 
 
 def test_trainable_asks_whether_the_reader_gets_better() -> None:

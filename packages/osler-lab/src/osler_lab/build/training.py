@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,13 +23,11 @@ from osler.build.strategies import build_solver
 from osler.build.strategy_build import StrategyBuild
 from osler.build.thinking import boundary_tau, form_lookup, make_speaker
 from osler.errors import BadConfig
-from osler.kb.base import KnowledgeBase
 from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Sampling
 from osler.methods.omni import solver as omni
 from osler.methods.omni.planners import SourceDescription
 from osler.methods.omni.retriever import PlannedRetriever
-from osler.retrieve.relevance import CoverageRelevance
 from osler.settings import KagThinkerSettings, OmniRagSettings, Role, Settings
 from osler_lab.evaluate.judges import Judge, judge_sampling
 from osler_lab.jobs.runner import Progress
@@ -43,10 +41,7 @@ from osler_lab.train.spo.explore import (
 )
 from osler_lab.train.spo.judge import JudgingSignal, LLMJudge, Unit
 from osler_lab.train.spo.signals import (
-    COVERED,
     THRESHOLD,
-    CoverageSignal,
-    FallbackSignal,
     GoldDocuments,
     ReaderGain,
     RerankSignal,
@@ -57,13 +52,11 @@ from osler_lab.train.thinker.rounds import TeachingConfig
 from osler_lab.train.thinker.rules import RuleInspector
 from osler_lab.train.thinker.teacher import Knows, Teacher
 
-Judges = Literal["gold", "answer", "gold-or-answer", "model", "improvement", "rerank"]
+Judges = Literal["gold", "model", "improvement", "rerank"]
 JUDGES: tuple[Judges, ...] = get_args(Judges)
 
 # Tokens of an explorer's reply: five sources of six queries.
 _REPLY = 1000
-# A word that no text holds; it is as rare as a word can be.
-_NOWHERE = "x" * 40
 
 
 class TrainingWork(Protocol):
@@ -111,7 +104,7 @@ class JudgingWork:
     by: Judges = "model"
     unit: Unit = "list"
     least: float | None = None
-    """The threshold of `answer` and `rerank`; `None` = theirs."""
+    """The threshold of `rerank`; `None` = the paper's."""
     jobs: int = 1
 
     async def run(self, progress: Progress | None = None) -> str:
@@ -158,17 +151,6 @@ async def build_exploration(settings: Settings, queries: int) -> tuple[Explorati
     return Exploration(ExpertExplorer(speaker, queries), parts.offers, found), parts.snapshot
 
 
-def _term_rarity(kb: KnowledgeBase) -> Callable[[Sequence[str]], dict[str, float]]:
-    """IDF of each term; 0 for a term that no text holds, which is often misspelt."""
-
-    def rate_terms(terms: Sequence[str]) -> dict[str, float]:
-        found = kb.term_rarity([*terms, _NOWHERE])
-        most = found.pop(_NOWHERE)
-        return {term: value if value < most else 0.0 for term, value in found.items()}
-
-    return rate_terms
-
-
 async def build_signal(
     settings: Settings, by: Judges, unit: Unit = "list", least: float | None = None
 ) -> JudgingSignal:
@@ -176,10 +158,6 @@ async def build_signal(
     match by:
         case "gold":
             return GoldDocuments()
-        case "answer":
-            return _coverage_signal(settings, least)
-        case "gold-or-answer":
-            return FallbackSignal(GoldDocuments(), _coverage_signal(settings, least))
         case "model":
             ready = (await load_roles(settings, ["judge"]))["judge"]
             chosen = settings.sampling
@@ -193,11 +171,6 @@ async def build_signal(
             return _reranker_signal(settings, THRESHOLD if least is None else least)
         case _ as never:
             assert_never(never)
-
-
-def _coverage_signal(settings: Settings, least: float | None) -> CoverageSignal:
-    kb = open_knowledge_base(settings)
-    return CoverageSignal(CoverageRelevance(_term_rarity(kb)), COVERED if least is None else least)
 
 
 def _reranker_signal(settings: Settings, least: float) -> RerankSignal:

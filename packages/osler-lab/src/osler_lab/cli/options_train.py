@@ -72,11 +72,8 @@ Queries = Annotated[
 SupportBy = Annotated[
     str | None,
     typer.Option(
-        help="gold: known gold documents; answer: the gold answer's words in what was found;"
-        " gold-or-answer: the second where no documents are known; model: the prompt of"
-        " Omni-RAG E.4 (role judge);"
-        " improvement: of the reader; rerank: a score"
-        " over a threshold."
+        help="gold: known gold documents; model: the prompt of Omni-RAG E.4 (role judge);"
+        " improvement: of the reader; rerank: a score over a threshold."
     ),
 ]
 Unit = Annotated[
@@ -88,7 +85,7 @@ Unit = Annotated[
 ]
 Least = Annotated[
     float | None,
-    typer.Option(help="Threshold of answer (0.5) and of rerank (2.3)."),
+    typer.Option(help="Threshold of rerank (2.3)."),
 ]
 JudgeOf = Annotated[
     str | None, typer.Option("--ablation", help='A judge of an ablation, as in "judges:rafe".')

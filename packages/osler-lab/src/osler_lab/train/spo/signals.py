@@ -3,7 +3,6 @@
 | Signal | A query is positive when |
 |---|---|
 | `GoldDocuments` | the better half of what it found holds a gold document; ours |
-| `CoverageSignal` | what it found has enough of the gold answer's telling words; ours |
 | `ReaderGain` | the reader answers better with it than without (Trainable Planning) |
 | `RerankSignal` | what it found scores over a threshold against the question (RaFe Planning) |
 """
@@ -20,7 +19,6 @@ from osler_lab.evaluate.metrics.overlap import rouge_l
 from osler_lab.train.spo.explore import ExploredCase, SearchedQuery, TrainingCase
 from osler_lab.train.spo.judge import (
     GoldMissing,
-    JudgingSignal,
     QueryVerdict,
     better_half,
     require_gold,
@@ -28,8 +26,6 @@ from osler_lab.train.spo.judge import (
 
 THRESHOLD = 2.3
 """RaFe's, on MedCPT's cross-encoder: "by trying on the development set" (App. D.3)."""
-COVERED = 0.5
-"""Share of the answer's telling words; ours."""
 
 
 def document_of(passage: str) -> str:
@@ -56,33 +52,6 @@ class GoldDocuments:
         return QueryVerdict(query.source, query.wire, bool(hits))
 
 
-@dataclass(frozen=True)
-class CoverageSignal:
-    """Judges by the share of the gold answer's key words in one document: cheap, without a model.
-
-    It asks for an answer in words; an option's text is one. That a document has an answer's words
-    does not mean that it supports it (`osler train judge --against` tells how often it does).
-    """
-
-    coverage: Relevance
-    """Coverage of a text by documents, in [0, 1] (`retrieve.relevance.CoverageRelevance`)."""
-    least: float = COVERED
-
-    @property
-    def name(self) -> str:
-        return f"answer covered from {self.least:g}"
-
-    async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
-        gold = require_gold(explored.case)
-        scored = await _score_documents(self.coverage, gold, explored)
-        verdicts = [
-            QueryVerdict(query.source, query.wire, score >= self.least)
-            for query in explored.queries
-            for score in [max((scored[id] for id in better_half(query.found)), default=0.0)]
-        ]
-        return verdicts, len(scored)
-
-
 async def _score_documents(
     relevance: Relevance, text: str, explored: ExploredCase
 ) -> dict[str, float]:
@@ -90,24 +59,6 @@ async def _score_documents(
     read = list(dict.fromkeys(id for query in explored.queries for id in better_half(query.found)))
     scores = await relevance.relevance(text, [explored.passages[id] for id in read])
     return dict(zip(read, scores, strict=True))
-
-
-@dataclass(frozen=True)
-class FallbackSignal:
-    """Judges by one signal, and by another where the first lacks what it compares with."""
-
-    first: JudgingSignal
-    otherwise: JudgingSignal
-
-    @property
-    def name(self) -> str:
-        return f"{self.first.name}, else {self.otherwise.name}"
-
-    async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
-        try:
-            return await self.first.judge(explored, run)
-        except GoldMissing:
-            return await self.otherwise.judge(explored, run)
 
 
 @dataclass(frozen=True)
