@@ -104,27 +104,3 @@ def test_readers_verdicts_grade_the_answers(osler: Any, folder: Path, model: str
     shown = json.loads(osler("config", "--json").stdout)
     assert "by 100 graded answers (feedback)" in shown["calibration.sureness_basis"]
     assert 0.3 < shown["calibration.sureness"] < 0.4
-
-
-TC_RAG = ("--set", "strategy.kind=tc-rag", "--set", "strategy.metric=sureness")
-
-
-def test_for_tc_rag_the_bound_is_on_sigma(osler: Any, folder: Path) -> None:
-    state = {"metric": "sureness", "sigma": 1.5, "halted": True}
-    lines = [
-        {"state": {**state, "value": n / 100}, "models": {"planner": "m"}, "right": n < 80}
-        for n in range(100)
-    ]
-    graded = folder / "graded.jsonl"
-    graded.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    called = ("calibrate", "--risk", "0.1", "--questions", str(graded))
-    assert "is set by hand" in osler(*TC_RAG, "--set", "strategy.sigma=2", *called).stderr
-    result = osler(*TC_RAG, *called)
-    assert result.exit_code == 0, result.output
-    said = " ".join(result.stdout.split())
-    assert "answered 83 wrong 3" in said
-    assert "at most 9.1% of the answered are wrong, with 95% confidence" in said
-    shown = json.loads(osler("config", "--json").stdout)
-    assert shown["calibration.sigma"] == pytest.approx(0.82)
-    assert shown["calibration.model"] == "m"
-    assert shown["calibration.basis"].startswith("at most 10% wrong with 95% confidence")

@@ -9,9 +9,11 @@ import pytest
 
 from osler.build import Parts
 from osler.build.models import LoadedModel
+from osler.cli.run_output import find_state
 from osler.errors import BadConfig, BadQuestion
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Settings, load, render_template
+from osler.trace import StateValued
 from osler.types import Passage, Question
 from osler_lab.studies import calibrate
 from osler_lab.studies.calibrate import (
@@ -192,3 +194,9 @@ def test_the_packaged_questions_are_those_that_no_table_reports_on() -> None:
     found = calibrate.packaged_questions()
     assert len(found) == 24
     assert {question.language for question in found} == {"en", "zh"}
+
+
+def test_the_state_of_a_run_is_its_last() -> None:
+    events = [StateValued(i, "cppl", i, 5.0, i == 2) for i in (1, 2)]
+    assert find_state(events) == {"metric": "cppl", "value": 2, "sigma": 5.0, "halted": True}
+    assert find_state([]) is None

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from osler.errors import BadConfig
-from osler_lab.evaluate.guarantee import (
+from osler_lab.studies.calibrate_sureness import (
     answers_needed,
     draw_one_per_question,
     fit_threshold,

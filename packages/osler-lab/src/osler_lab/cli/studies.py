@@ -228,21 +228,19 @@ def calibrate(
     """Fit the least sureness of an answer, TC-RAG's sigma, or KAG-Thinker's tau.
 
     With --risk, from graded answers: the least sureness with which at most so many of the answered
-    questions are wrong, below which Osler says that the evidence does not answer; where
-    strategy.kind is tc-rag, the sigma below which at most so many are. Else strategy.kind says
-    which of the two others. Sigma is then a quantile of state values without labels: it sets how
-    many conclusions stand, not how many of them are right. Each is used for this model (and
-    metric) alone, and a run that rests on it says so. All are written into the settings file.
+    questions are wrong, below which Osler says that the evidence does not answer. Else
+    strategy.kind says which of the two others. Sigma is a quantile of state values without labels:
+    it sets how many conclusions stand, not how many of them are right. Each is used for this model
+    (and metric) alone, and a run that rests on it says so. All are written into the settings file.
     """
     # With --risk as `osler ask` without a strategy, whose answers are graded.
-    usual = "tc-rag" if risk is None or metric is not None else None
+    usual = "tc-rag" if risk is None else None
     loaded = here.load_layers({"strategy.metric": metric}, strategy=usual)
-    from osler.settings import KagThinkerSettings, TcRagSettings
+    from osler.settings import KagThinkerSettings
     from osler_lab.studies import calibrate as fitting
 
-    bounds_sureness = risk is not None and not isinstance(loaded.settings.strategy, TcRagSettings)
     # A threshold set by hand is somebody's decision: it is not overwritten in passing.
-    if not (bounds_sureness or force or dry_run):
+    if risk is None and not (force or dry_run):
         fitting.refuse_hand_set(loaded)
     today = datetime.now(UTC).date()
     path = Path.cwd() / (here.file or "osler.toml")
@@ -267,33 +265,24 @@ def calibrate(
 def _calibrate_risk(
     settings: Settings, file: Path | None, risk: float, confidence: float, today: date
 ) -> tuple[Any, dict[str, Any]]:
-    """The fit, and what held for it: of sigma for TC-RAG, else of sureness."""
+    """The fit of sureness, and what held for it."""
     from osler.errors import BadConfig
-    from osler.settings import TcRagSettings
     from osler_lab.studies.calibrate_sureness import (
-        fit_guaranteed_sigma,
         fit_sureness,
         read_graded_answers,
-        read_graded_states,
         read_judged_answers,
     )
 
-    chosen = settings.strategy
-    judged = [] if file or isinstance(chosen, TcRagSettings) else read_judged_answers(settings)
-    if file is None and not judged:
+    graded = read_graded_answers(file) if file else read_judged_answers(settings)
+    if not (file or graded):
         raise BadConfig("--risk needs graded answers", fix="name their file with --questions FILE")
-    named = str(file or "feedback")
-    if file is not None and isinstance(chosen, TcRagSettings):
-        states = read_graded_states(file)
-        # A sigma is fitted to one metric by name: the paper's first.
-        metric = "cppl" if chosen.metric == "auto" else chosen.metric
-        found, kept = fit_guaranteed_sigma(
-            states, metric, risk=risk, confidence=confidence, questions=named, today=today
-        )
-        return found, {**asdict(kept), "coverage": kept.coverage}
-    graded = read_graded_answers(file) if file else judged
     values, kept = fit_sureness(
-        settings, graded, risk=risk, confidence=confidence, questions=named, today=today
+        settings,
+        graded,
+        risk=risk,
+        confidence=confidence,
+        questions=str(file or "feedback"),
+        today=today,
     )
     bins = _bin_rights((one.sureness.probability, one.right) for one in graded)
     return values, {**asdict(kept), "coverage": kept.coverage, "bins": bins}

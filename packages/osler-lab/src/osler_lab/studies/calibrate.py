@@ -33,7 +33,7 @@ from osler.settings import KagThinkerSettings, LoadedSettings, Settings, TcRagSe
 from osler.settings.show import write_keys
 from osler.trace import Run
 from osler.types import Language, Question
-from osler_lab.studies.calibrate_sureness import GuaranteedSigma, SurenessFit
+from osler_lab.studies.calibrate_sureness import SurenessFit
 
 PACKAGED = "packaged calibration questions"
 # Settings of [strategy] that go before a calibration.
@@ -260,7 +260,7 @@ def refuse_hand_set(loaded: LoadedSettings) -> None:
 
 
 def write_calibration(
-    found: SigmaFit | GuaranteedSigma | TauFit | SurenessFit, path: Path, *, force: bool = False
+    found: SigmaFit | TauFit | SurenessFit, path: Path, *, force: bool = False
 ) -> None:
     """Puts the fit into the file's [calibration], and keeps every other line as it is.
 

@@ -1,21 +1,26 @@
-"""Fits the least sureness of an answer, or sigma, to graded answers: with a bound on wrong ones.
+"""Fits the least sureness of an answer to graded answers: with a bound on wrong ones.
 
 The graded answers are lines of `osler ask --json`, each with a `right` of true or false beside it.
-`osler_lab.evaluate.guarantee` has the method.
+
+Learn then Test (Angelopoulos et al. 2021, arXiv:2110.01052): thresholds are tested one after the
+other, each by the exact binomial bound of Clopper and Pearson (1934), from the strictest down, and
+the last one before the first that fails is taken. Fixed sequence testing needs no correction for
+the number of thresholds. The guarantee holds for questions like those it was fitted on, each of
+which counts once (`draw_one_per_question`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from math import inf, nextafter
+from math import ceil, comb, log
 from pathlib import Path
+from random import Random
 from typing import Any, TypeVar
 
 from osler.errors import BadConfig, BadQuestion, read_text_file
-from osler.methods.tcrag.monitor import Metric
 from osler.retrieve.experts.cards import open_expert
 from osler.retrieve.experts.judge import JUDGE
 from osler.runs.feedback import FeedbackStore
@@ -23,11 +28,6 @@ from osler.runs.files import EVENTS, read_run_events
 from osler.settings import Settings
 from osler.trace import Answered, Started
 from osler.types import Sureness
-from osler_lab.evaluate.guarantee import (
-    GuaranteedThreshold,
-    draw_one_per_question,
-    fit_threshold,
-)
 
 T = TypeVar("T")
 
@@ -57,38 +57,22 @@ class SurenessFit:
     @property
     def settings(self) -> dict[str, object]:
         """Keys of [calibration], and their values."""
-        bound = bound_in_words(self.risk, self.confidence, self.n, self.questions, self.date)
         return {
             "sureness": self.sureness,
             "sureness_model": self.model,
-            "sureness_basis": bound,
+            "sureness_basis": f"at most {self.risk:.0%} wrong with {self.confidence:.0%}"
+            f" confidence, by {self.n} graded answers ({self.questions}), {self.date}",
         }
-
-
-def bound_in_words(risk: float, confidence: float, n: int, questions: str, date: str) -> str:
-    return (
-        f"at most {risk:.0%} wrong with {confidence:.0%} confidence, by {n} graded answers"
-        f" ({questions}), {date}"
-    )
-
-
-def read_graded_lines(path: Path, read_line: Callable[[str, str], tuple[str, T] | None]) -> list[T]:
-    """One graded answer to each question of a JSON Lines file.
-
-    `read_line` gives question and answer of a line at a place, `None` for a line to leave out.
-    Raises `BadQuestion` naming file, line and fix.
-    """
-    lines = read_text_file(path, BadQuestion, "name another file").splitlines()
-    found = [read_line(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
-    return draw_one_per_question(one for one in found if one is not None)
 
 
 def read_graded_answers(path: Path) -> list[GradedAnswer]:
     """Answers of a JSON Lines file; those that abstained have nothing to grade, and are left out.
 
-    Raises `BadQuestion` naming file, line and fix.
+    One answer to each question counts. Raises `BadQuestion` naming file, line and fix.
     """
-    return read_graded_lines(path, _read_line)
+    lines = read_text_file(path, BadQuestion, "name another file").splitlines()
+    found = [_read_line(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
+    return draw_one_per_question(one for one in found if one is not None)
 
 
 def read_judged_answers(settings: Settings) -> list[GradedAnswer]:
@@ -168,98 +152,131 @@ def fit_sureness(
     return values, fit
 
 
-_GRADE_STATE = (
-    "ask with --strategy tc-rag --json and a large strategy.sigma, and write"
-    ' "right": true or false into each line'
-)
+_HALVINGS = 60
+# Wrong answers that the first threshold must be able to bear: with none, one slip ends the test.
+_BEARABLE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class GradedState:
-    """The state value of an answer that somebody judged."""
+class GuaranteedThreshold:
+    """A threshold on the confidence, and what held for it where it was fitted."""
 
-    value: float
-    metric: str
-    model: str
-    """Identity of the planner."""
-    right: bool
-
-
-@dataclass(frozen=True, slots=True)
-class GuaranteedSigma:
-    """A sigma with a bound on the wrong answers below it."""
-
-    sigma: float
-    metric: Metric
-    model: str
-    risk: float
-    confidence: float
+    threshold: float
+    """Least confidence that is answered."""
+    bound: float
+    """Upper bound on the share of wrong answers among the answered."""
+    answered: int
+    wrong: int
     n: int
-    date: str
-    questions: str
 
     @property
-    def settings(self) -> dict[str, object]:
-        """Keys of [calibration], and their values."""
-        bound = bound_in_words(self.risk, self.confidence, self.n, self.questions, self.date)
-        return {"sigma": self.sigma, "metric": self.metric, "model": self.model, "basis": bound}
+    def coverage(self) -> float:
+        """Share of the questions that are answered."""
+        return self.answered / self.n
 
 
-def read_graded_states(path: Path) -> list[GradedState]:
-    """Answers of a JSON Lines file; those that did not converge have no value, and are left out.
+def wrong_bound(wrong: int, answered: int, confidence: float) -> float:
+    """Clopper and Pearson's one-sided upper bound on a share: exact, by bisection.
 
-    Raises `BadQuestion` naming file, line and fix.
+    1 where nothing was answered, or all of it wrongly.
     """
-    return read_graded_lines(path, _read_state)
+    if wrong >= answered:
+        return 1.0
+    low, high = wrong / answered, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if _at_most(wrong, answered, middle) > 1 - confidence:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
-def _read_state(line: str, place: str) -> tuple[str, GradedState] | None:
-    try:
-        document: dict[str, Any] = json.loads(line)
-        state, model = document["state"], document["models"]["planner"]
-        if state is None or not state["halted"]:
-            return None
-        value, metric, right = float(state["value"]), str(state["metric"]), document.get("right")
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadQuestion(f"{place} is not an answer of TC-RAG's", fix=_GRADE_STATE) from error
-    if not isinstance(right, bool):
-        raise BadQuestion(f"{place}: the answer is not graded", fix=_GRADE_STATE)
-    return str(document.get("question", "")), GradedState(value, metric, str(model), right)
+def _at_most(wrong: int, n: int, share: float) -> float:
+    """Probability of at most so many wrong answers, each wrong with probability `share`."""
+    return sum(comb(n, i) * share**i * (1 - share) ** (n - i) for i in range(wrong + 1))
 
 
-def fit_guaranteed_sigma(
-    graded: Sequence[GradedState],
-    metric: Metric,
-    *,
-    risk: float,
-    confidence: float,
-    questions: str,
-    today: date,
-) -> tuple[GuaranteedSigma, GuaranteedThreshold]:
-    """The largest sigma below which at most `risk` of the answers are wrong, at this confidence.
+def draw_one_per_question(graded: Iterable[tuple[str, T]]) -> list[T]:
+    """One answer to each question, drawn by chance, and always the same one.
 
-    Raises `BadConfig` for values of another metric or of several models, and as `fit_threshold`.
+    The bound counts independent answers, and answers to one question are not. An answer whose
+    question is unknown ("") stands for itself.
     """
-    models = sorted({one.model for one in graded})
-    if others := sorted({one.metric for one in graded} - {metric}):
+    answers: dict[str | int, list[T]] = {}
+    for number, (question, one) in enumerate(graded):
+        answers.setdefault(question or number, []).append(one)
+    chance = Random(0)
+    return [chance.choice(each) for each in answers.values()]
+
+
+def answers_needed(risk: float, confidence: float) -> int:
+    """Least answers, none of them wrong, that show a risk: 29 for 0.1 at 95 % confidence."""
+    return ceil(log(1 - confidence) / log(1 - risk))
+
+
+def fit_threshold(
+    confidences: Sequence[float], rights: Sequence[bool], *, risk: float, confidence: float
+) -> GuaranteedThreshold:
+    """The least threshold with at most `risk` wrong among the answered, at this confidence.
+
+    `rights` says which answers are right. Raises `BadConfig` for too few answers, for answers
+    that are all right or all wrong, and where no threshold passes.
+    """
+    needed = answers_needed(risk, confidence)
+    if len(rights) < needed:
         raise BadConfig(
-            f"the graded answers bear values of {', '.join(others)}, not of {metric}",
-            fix="ask the questions again with the settings in force, and grade those answers",
+            f"{len(rights)} graded answers; {needed} are needed for a risk of {risk:g} at"
+            f" {confidence:.0%} confidence",
+            fix="grade more answers, or allow a greater --risk",
         )
-    if len(models) > 1:
+    if len({*rights}) < 2:
+        kind = "right" if rights[0] else "wrong"
         raise BadConfig(
-            f"the graded answers are of several models: {', '.join(models)}",
-            fix="grade answers of one model: state values of two are on two scales",
+            f"all {len(rights)} graded answers are {kind}: nothing tells good confidence from bad",
+            fix="grade answers to questions that the knowledge base does not answer as well",
         )
-    fit = fit_threshold(
-        [-one.value for one in graded],
-        [one.right for one in graded],
-        risk=risk,
-        confidence=confidence,
-    )
-    # A conclusion stands strictly below sigma, and the last value that passed is to stand.
-    sigma = nextafter(-fit.threshold, inf)
-    values = GuaranteedSigma(
-        sigma, metric, models[0], risk, confidence, len(graded), today.isoformat(), questions
-    )
-    return values, fit
+    passed = _test_thresholds(confidences, rights, risk, confidence)
+    if passed is None:
+        raise BadConfig(
+            f"no threshold keeps wrong answers at {risk:.0%} with {confidence:.0%} confidence"
+            f" on these {len(rights)}",
+            fix="allow a greater --risk, or grade more answers",
+        )
+    return passed
+
+
+def _test_thresholds(
+    confidences: Sequence[float], rights: Sequence[bool], risk: float, confidence: float
+) -> GuaranteedThreshold | None:
+    pairs = sorted(zip(confidences, rights, strict=True), key=lambda pair: -pair[0])
+    first = _first_size(len(pairs), risk, confidence)
+    passed: tuple[float, int, int] | None = None
+    wrong = 0
+    for answered, (value, right) in enumerate(pairs, 1):
+        wrong += not right
+        tied = answered < len(pairs) and pairs[answered][0] == value
+        if answered < first or tied:
+            continue
+        if not _is_shown(wrong, answered, risk, confidence):
+            break
+        passed = value, answered, wrong
+    if passed is None:
+        return None
+    value, answered, wrong = passed
+    bound = wrong_bound(wrong, answered, confidence)
+    return GuaranteedThreshold(value, bound, answered, wrong, len(pairs))
+
+
+def _is_shown(wrong: int, answered: int, risk: float, confidence: float) -> bool:
+    """Whether `wrong_bound` is at most the risk, without its bisection."""
+    return _at_most(wrong, answered, risk) <= 1 - confidence
+
+
+def _first_size(n: int, risk: float, confidence: float) -> int:
+    """Answers above the strictest threshold. It follows from the numbers alone, never from the
+    grades: else the sequence would not be fixed."""
+    size = answers_needed(risk, confidence)
+    while size < n and not _is_shown(_BEARABLE, size, risk, confidence):
+        size += 1
+    return size
