@@ -16,13 +16,13 @@ from osler.questions import LabeledQuestion, read_posed
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Settings
 from osler.types import Halt, Passage, Question
-from osler_lab.evaluate.figures import sigma_figure
 from osler_lab.studies import sensitivity as studies
 from osler_lab.studies.sensitivity import (
     METRICS,
     Metric,
     SigmaOutcome,
     SigmaPoint,
+    sigma_figure,
     summarize_points,
 )
 from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever

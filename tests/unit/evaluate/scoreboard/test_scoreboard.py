@@ -3,7 +3,6 @@
 import csv
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 
@@ -46,7 +45,6 @@ from osler_lab.evaluate.scoreboard.tables import (
 
 PUBLISHED = Path(__file__).parents[4]
 SCORES = PUBLISHED / "benchmarks" / "scoreboard"
-PLOT = find_spec("matplotlib") is not None
 
 
 def scored(strategy: str, n: int, right: float, seconds: float, **more: object) -> ScoredAnswer:
@@ -152,7 +150,7 @@ def test_conditions_differ_where_any_setting_but_the_strategy_differs(tmp_path: 
     assert not score_log(tmp_path).scores, "who has not tried every question is in no table"
 
 
-def test_the_same_scores_give_the_same_page_and_pictures(tmp_path: Path) -> None:
+def test_the_same_scores_give_the_same_page(tmp_path: Path) -> None:
     log = made_log(*two_rows(), *(scored("rag", n, 1, 1, task="more") for n in range(20)))
     first = write_page(log, scored_strategies(log), tmp_path / "a")
     again = write_page(log, scored_strategies(log), tmp_path / "b")
@@ -164,8 +162,6 @@ def test_the_same_scores_give_the_same_page_and_pictures(tmp_path: Path) -> None
         *(("set", "rag", "0.2"), ("set", "auto", "0.8"), ("more", "rag", "1"))
     ]
     assert float(rows[1]["change_low"]) > 0
-    drawn = {path.name for path in first[2:]}
-    assert drawn == ({"scoreboard-front.svg", "scoreboard-risk.svg"} if PLOT else set())
 
 
 def test_the_published_page_is_made_of_the_published_scores(tmp_path: Path) -> None:
@@ -175,11 +171,7 @@ def test_the_published_page_is_made_of_the_published_scores(tmp_path: Path) -> N
     assert table.read_text(encoding="utf-8") == files[1].read_text(encoding="utf-8")
     kept = page.read_text(encoding="utf-8")
     assert len(kept.encode()) <= 12_000
-    assert without_pictures(kept) == without_pictures(files[0].read_text(encoding="utf-8"))
-
-
-def without_pictures(page: str) -> list[str]:
-    return [line for line in page.splitlines() if line and not line.startswith("![")]
+    assert kept == files[0].read_text(encoding="utf-8")
 
 
 def test_published_rows_rest_on_the_same_questions_settings_and_chooser() -> None:
@@ -214,8 +206,8 @@ def test_the_front_is_what_nothing_beats_in_cost_and_quality() -> None:
 def test_risk_falls_where_the_surest_are_the_right_ones() -> None:
     curve = risk_curve(one for one in two_rows() if one.strategy == "auto")
     assert curve is not None
-    assert [round(risk.value, 3) for _, risk in curve.at] == [0.0, 0.0, 0.0]
-    assert curve.points[-1][1] == pytest.approx(0.2)
+    assert curve.risk.value == 0.0
+    assert 0 < curve.aurc < 0.2
     worse = risk_curve(scored("x", n, float(n > 9), 1, sureness=1 - n / 20) for n in range(20))
     assert worse is not None
     assert worse.aurc > curve.aurc
@@ -233,7 +225,7 @@ def test_answers_that_are_equally_sure_are_taken_together() -> None:
     Random(1).shuffle(order)
     curve = risk_curve(order)
     assert curve is not None
-    assert curve.points == ((1.0, 0.5),)
+    assert curve.aurc == 0.5
 
 
 def test_no_claim_is_shown_by_an_interval_that_holds_no_effect() -> None:
@@ -271,10 +263,9 @@ def test_the_ablations_of_a_plan_stand_apart_from_whole_strategies() -> None:
 
 
 @pytest.mark.parametrize("name", ["small", "full", "papers"])
-def test_packaged_scoreboards_name_known_sets_and_say_how_long(name: str) -> None:
+def test_packaged_scoreboards_name_known_sets_and_each_strategy_once(name: str) -> None:
     board = read_scoreboard(name)
     assert len(set(board.labels)) == len(board.labels)
-    assert all(board.expected_seconds(label) > 0 for label in board.labels)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrialOptions:
-    """What is run, with which model; or only how long that would take."""
+    """What is run, with which model; or only what that would cost."""
 
     log_dir: Annotated[
         Path | None,
@@ -33,9 +33,6 @@ class TrialOptions:
     limit: Annotated[int | None, typer.Option(min=1, help="Most questions of each data set.")] = (
         None
     )
-    hours: Annotated[
-        bool, typer.Option("--hours", help="Show how long it would take, and stop.")
-    ] = False
     estimate: EstimateAlone = False
     model: Annotated[
         str | None,
@@ -50,7 +47,7 @@ class PageOptions:
 
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for scoreboard.md, its CSV and its pictures (extra plot)."),
+        typer.Option(help="Folder for scoreboard.md and its CSV."),
     ] = None
     scores_out: Annotated[
         Path | None,
@@ -76,9 +73,9 @@ def scoreboard(
 
     With --log-dir the plan is run: it goes on where it was stopped, replies are shared among
     strategies (a file beside the log folder), and questions that any expert was trained on are left
-    out for all. How long it may take is said first. With --model the server is first asked what its
-    model can do, and the settings that follow hold for this run. The page needs no model. Exit code
-    6: some samples failed, or a row left its interval.
+    out for all. With --model the server is first asked what its model can do, and the settings that
+    follow hold for this run. The page needs no model. Exit code 6: some samples failed, or a row
+    left its interval.
     """
     if trial.log_dir is None and not (scores and page.out):
         raise typer.BadParameter("give --log-dir to run a plan, or scores and --out for the page")
@@ -97,7 +94,7 @@ def scoreboard(
 
 
 def _run_plan(here: CliSession, trial: TrialOptions, log_dir: Path) -> list[dict[str, Any]] | None:
-    """The cells of the log; `None` where only the time or the cost was asked for."""
+    """The cells of the log; `None` where only the cost was asked for."""
     from osler_lab.cli.evaluate import open_replies, show_trial_cost
     from osler_lab.cli.evaluate_pages import summarise_log
     from osler_lab.evaluate.scoreboard import read_scoreboard
@@ -111,10 +108,6 @@ def _run_plan(here: CliSession, trial: TrialOptions, log_dir: Path) -> list[dict
     made = _make_trial(here, board, trial.data, trial.limit or board.limit)
     if trial.estimate:
         show_trial_cost(here, made, log_dir)
-        return None
-    for line in plan_lines(board, made, log_dir):
-        here.print_line(line)
-    if trial.hours:
         return None
     with (
         show_progress(here) as report,
@@ -155,19 +148,3 @@ def _make_trial(here: CliSession, board: Scoreboard, data: Path | None, limit: i
         experiment=f"scoreboard {board.name}",
         unseen=True,
     )
-
-
-def plan_lines(board: Scoreboard, trial: Trial, log_dir: Path) -> list[str]:
-    """What is left to do under each strategy, and how long it may take; the whole last."""
-    from osler_lab.evaluate.log import TriedSamples
-
-    tried, lines, whole = TriedSamples(log_dir), [], 0.0
-    tried.refresh()
-    for label, counts in trial.plan.asked.items():
-        done = sum(status == "done" for key, status in tried.status.items() if key[0] == label)
-        left = max(0, sum(counts.values()) - done)
-        seconds = left * board.expected_seconds(label)
-        whole += seconds
-        if left:
-            lines.append(f"{label}: {left} questions, about {seconds / 60:.0f} min")
-    return [*lines, f"in all about {whole / 3600:.1f} hours on two idle cores"]

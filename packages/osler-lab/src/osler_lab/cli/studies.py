@@ -116,13 +116,12 @@ def sigma(
     settings = here.load_settings(strategy="tc-rag")
     from osler.questions import read_posed
     from osler_lab.studies import sensitivity as studies
-    from osler_lab.studies.sensitivity import summarize_points
 
     levels = studies.parse_sigmas(cppl=cppl, uct=uct)
     posed = read_posed(questions)
     with show_progress(here) as report:
         outcomes = asyncio.run(studies.sigma_sweep(settings, posed, levels, progress=report))
-    points = summarize_points(outcomes)
+    points = studies.summarize_points(outcomes)
     document = {
         "points": [asdict(point) for point in points],
         "runs": [asdict(outcome) for outcome in outcomes],
@@ -131,9 +130,7 @@ def sigma(
         _write_file(out, json.dumps(document, ensure_ascii=False, indent=1))
         here.print_line(f"written to {out}")
     if figure:
-        from osler_lab.evaluate.figures import sigma_figure
-
-        sigma_figure(points, figure)
+        studies.sigma_figure(points, figure)
         here.print_line(f"drawn in {', '.join(map(str, figure))}")
     here.show(document, document["points"])
 

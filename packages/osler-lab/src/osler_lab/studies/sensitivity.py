@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import inf, log
 from pathlib import Path
 from random import Random
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from osler.build import Parts, make_run, no_retriever, roles_of
 from osler.build.hub import open_judges
@@ -16,7 +16,7 @@ from osler.build.knowledge import pool_relevance
 from osler.build.live import live_parts, record_parts, replay_parts
 from osler.build.models import encoder_relevance, load_encoder, load_roles
 from osler.build.tc_rag import build_machine
-from osler.errors import BadConfig, BadQuestion
+from osler.errors import BadConfig, BadQuestion, OslerError, require_extra
 from osler.kb.base import Progress
 from osler.llm.recording.tape import Tape
 from osler.methods.tcrag.machine import TuringMachine
@@ -260,3 +260,67 @@ def _require_tc_rag(settings: Settings) -> TcRagSettings:
     if not isinstance(settings.strategy, TcRagSettings):
         raise BadConfig("this study is for TC-RAG only", fix='set strategy.kind = "tc-rag"')
     return settings.strategy
+
+
+_Row = tuple[str, Callable[[SigmaPoint], Estimate | None]]
+_ROWS: tuple[_Row, ...] = (
+    ("share converged", lambda point: point.converged),
+    ("exact match", lambda point: point.em),
+    ("steps", lambda point: point.steps),
+)
+
+
+def sigma_figure(points: Sequence[SigmaPoint], paths: Sequence[Path]) -> None:
+    """Draws the effect of a threshold (TC-RAG Fig. 3): a column per metric, 95 % intervals.
+
+    The same points give the same SVG, byte for byte, under one version of matplotlib.
+    Raises `OslerError` without the extra, and `BadConfig` for a file that cannot be written.
+    """
+    groups = [[p for p in points if p.metric == metric] for metric in METRICS]
+    columns = [column for column in groups if column]
+    with require_extra("plot", "figures need the package matplotlib", OslerError):
+        import matplotlib
+        from matplotlib.figure import Figure
+    # A fixed salt makes the ids in the SVG repeat; text stays text, so fonts do not matter.
+    with matplotlib.rc_context({"svg.hashsalt": "osler", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(4.2 * len(columns), 7.5), layout="constrained")
+        grid = figure.subplots(len(_ROWS), len(columns), squeeze=False, sharex="col")
+        for axes, column in zip(grid.T, columns, strict=True):
+            _draw_points(axes, column)
+        for path in paths:
+            _save_figure(figure, path)
+
+
+def _draw_points(axes: Sequence[Any], column: Sequence[SigmaPoint]) -> None:
+    for each, (label, estimate) in zip(axes, _ROWS, strict=True):
+        known = [(point.sigma, found) for point in column if (found := estimate(point))]
+        if known:
+            sigmas = [sigma for sigma, _ in known]
+            values = [one.value for _, one in known]
+            below = [one.value - one.low for _, one in known]
+            above = [one.high - one.value for _, one in known]
+            each.errorbar(sigmas, values, yerr=(below, above), marker="o", capsize=3)
+        each.set_ylabel(label)
+        if label != "steps":
+            each.set_ylim(-0.05, 1.05)
+        else:
+            each.set_ylim(bottom=0)
+    axes[0].set_title(f"{column[0].metric}, n = {column[0].converged.n}")
+    axes[-1].set_xlabel("sigma")
+
+
+_UNSAID = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+"""Left out of a picture: the moment would change it each time, and the page names no other host."""
+
+
+def _save_figure(figure: Any, path: Path) -> None:
+    kind = path.suffix.lower()
+    if kind not in (".svg", ".png"):
+        raise BadConfig(f"{path}: a figure is .svg or .png", fix="choose another --figure")
+    options: dict[str, Any] = {"metadata": _UNSAID} if kind == ".svg" else {"dpi": 150}
+    try:
+        figure.savefig(path, **options)
+    except OSError as error:
+        raise BadConfig(
+            f"{path} cannot be written: {error}", fix="choose another --figure"
+        ) from error

@@ -31,10 +31,6 @@ class Scoreboard:
     limit: int | None = None
     """Most questions of each data set."""
     seed: int = 0
-    usual_seconds: float = 5.0
-    """Seconds of a question under a strategy that `seconds` does not name."""
-    seconds: dict[str, float] | None = None
-    """Seconds of a question, as measured on two idle cores."""
 
     def __post_init__(self) -> None:
         require_tasks("tasks", self.tasks)
@@ -42,10 +38,6 @@ class Scoreboard:
     @property
     def labels(self) -> tuple[str, ...]:
         return (*self.strategies, *self.ablations)
-
-    def expected_seconds(self, label: str) -> float:
-        """Seconds of a question under this strategy."""
-        return (self.seconds or {}).get(label, self.usual_seconds)
 
 
 def read_scoreboard(name: str) -> Scoreboard:

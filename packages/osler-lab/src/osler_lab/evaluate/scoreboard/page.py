@@ -1,4 +1,4 @@
-"""The scoreboard's page, pictures and CSV, from scored answers and the packaged claims alone."""
+"""The scoreboard's page and CSV, from scored answers and the packaged claims alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -14,7 +13,6 @@ from pydantic import TypeAdapter
 
 from osler.errors import BadRun, translate_os_errors
 from osler.text import markdown_table, read_packaged, read_packaged_table
-from osler_lab.evaluate.figures import draw_front, draw_risks
 from osler_lab.evaluate.intervals import Estimate, difference, proportion
 from osler_lab.evaluate.scoreboard.scores import ScoredAnswer, ScoredLog, format_cell, of_task
 from osler_lab.evaluate.scoreboard.tables import (
@@ -116,38 +114,21 @@ _VERDICTS = {"better": " **+**", "worse": " **−**", "": ""}
 
 
 def write_page(log: ScoredLog, strategies: Sequence[str], folder: Path) -> list[Path]:
-    """Writes `scoreboard.md`, `scoreboard.csv` and, with the extra `plot`, pictures below `img`.
+    """Writes `scoreboard.md` and `scoreboard.csv`.
 
     The same scores give the same page and CSV. Raises `BadRun` for scores that may not stand side
     by side, and for a folder that cannot be written.
     """
     with translate_os_errors(f"{folder} cannot be written", BadRun):
-        (folder / "img").mkdir(parents=True, exist_ok=True)
-        pictures = (
-            _draw_pictures(log, strategies, folder / "img") if find_spec("matplotlib") else []
-        )
-        files = {folder / "scoreboard.md": render_page(log, strategies, pictures)}
+        folder.mkdir(parents=True, exist_ok=True)
+        files = {folder / "scoreboard.md": render_page(log, strategies)}
         files[folder / "scoreboard.csv"] = render_csv(log, strategies)
         for path, text in files.items():
             path.write_text(text, encoding="utf-8")
-    return [*files, *(folder / "img" / name for name in pictures)]
+    return [*files]
 
 
-def _draw_pictures(log: ScoredLog, strategies: Sequence[str], folder: Path) -> list[str]:
-    """Cost and quality, and risk over coverage; the names of the files."""
-    drawn = []
-    if points := _whole_points(log, strategies):
-        drawn.append("scoreboard-front.svg")
-        draw_front(points, folder / drawn[-1])
-    answers = _sure_answers(log, strategies).items()
-    curves = [(label, curve) for label, ours in answers if (curve := risk_curve(ours))]
-    if curves:
-        drawn.append("scoreboard-risk.svg")
-        draw_risks(curves, folder / drawn[-1])
-    return drawn
-
-
-def render_page(log: ScoredLog, strategies: Sequence[str], pictures: Sequence[str] = ()) -> str:
+def render_page(log: ScoredLog, strategies: Sequence[str]) -> str:
     """The page as Markdown: answers, cost and abstention, and the papers' claims."""
     whole = [label for label in strategies if not is_ablation(label)]
     facts = "\n".join(f"- {name}: {fact}" for name, fact in log.facts.items() if fact)
@@ -156,7 +137,6 @@ def render_page(log: ScoredLog, strategies: Sequence[str], pictures: Sequence[st
         "## Answers\n",
         _render_answers(make_tables(log, whole), whole),
         _render_costs(log, whole),
-        *(f"![{name.removesuffix('.svg')}](img/{name})\n" for name in pictures),
         _render_claims([settle_claim(claim, log) for claim in read_claims()]),
         f"## What it rests on\n\n- seed {log.seed}\n{facts}\n",
     ]
@@ -243,7 +223,7 @@ def _render_costs(log: ScoredLog, strategies: Sequence[str]) -> str:
                 f"{point.mean_seconds:.2f}",
                 f"{point.seconds:.2f}",
                 "yes" if is_on_front(point, others) else "no",
-                "–" if curve is None else str(curve.at[0][1]),
+                "–" if curve is None else str(curve.risk),
                 "–" if curve is None else f"{curve.aurc:.3f}",
             ]
         )

@@ -172,7 +172,7 @@ def _correct_tables(tables: Sequence[ScoreTable]) -> list[ScoreTable]:
     ]
 
 
-COVERAGES = (0.8, 0.6, 0.4)
+COVERAGE = 0.8
 NOTICED = 0.1
 """Seconds: a shorter difference is noticed by nobody (Miller 1968), and who runs first on a cold
 machine may lose as much."""
@@ -182,12 +182,10 @@ machine may lose as much."""
 class RiskCurve:
     """How often answers are wrong where only the surest are given."""
 
-    points: tuple[tuple[float, float], ...]
-    """Coverage and risk, from the surest answer on."""
     aurc: float
     """Mean risk over all coverages (Geifman and El-Yaniv 2017)."""
-    at: tuple[tuple[float, Estimate], ...]
-    """Risk at `COVERAGES`."""
+    risk: Estimate
+    """Risk at `COVERAGE`."""
 
 
 def risk_curve(answers: Iterable[ScoredAnswer]) -> RiskCurve | None:
@@ -195,18 +193,15 @@ def risk_curve(answers: Iterable[ScoredAnswer]) -> RiskCurve | None:
     known = sorted((-one.sureness, one.right) for one in answers if one.sureness is not None)
     if len(known) < 10:
         return None
-    wrong, points = 0.0, []
+    wrong, risks = 0.0, []
     # Ties are taken together: their order is chance.
     for n, (sureness, right) in enumerate(known, 1):
         wrong += 1 - right
         if n == len(known) or known[n][0] != sureness:
-            points.append((n / len(known), wrong / n))
-    at = []
-    for coverage in COVERAGES:
-        first = known[: max(1, round(coverage * len(known)))]
-        missed = sum(1 - right for _, right in first)
-        at.append((coverage, proportion(int(missed), len(first))))
-    return RiskCurve(tuple(points), fmean(risk for _, risk in points), tuple(at))
+            risks.append(wrong / n)
+    first = known[: round(COVERAGE * len(known))]
+    missed = sum(1 - right for _, right in first)
+    return RiskCurve(fmean(risks), proportion(int(missed), len(first)))
 
 
 @dataclass(frozen=True, slots=True)
