@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 import retrieval_set
-
-from osler.errors import MalformedSource
-from osler_lab.evaluate.retrieval_sets import (
+from retrieval_set import (
     PUBLISHED,
     measure_search,
     open_retrieval_base,
     read_retrieval_set,
 )
+
+from osler.errors import MalformedSource
 
 TEXTS = {
     "MED-1": ("Iron", "Oral iron treats iron deficiency anaemia in adults."),
