@@ -19,8 +19,10 @@ from pathlib import Path
 from statistics import fmean, quantiles
 from typing import Any
 
+from wide_weights import wide_gguf
+
 from osler.llm.core.base import Likelihood, TokenScore
-from osler.llm.local.gguf_files import default_gguf, wide_gguf
+from osler.llm.local.gguf_files import default_gguf
 from osler.llm.local.model import LlamaCpp
 from osler.llm.server.client import Endpoint, connect_server
 from osler.llm.transformers.hub import dense_folder

@@ -105,7 +105,6 @@ def test_what_was_tuned_is_merged_and_written_for_the_engine(osler: Call, base: 
         (("pretrain", "a.txt", "--held-out", "1"), "cannot be held out"),
         (("sft", "data.jsonl", "--beta", "1"), "an option of dpo is given with sft"),
         (("sft", "data.jsonl", "b.jsonl"), "one folder"),
-        (("alora", "data.jsonl"), "alora wants the name of its prompts"),
         (("dpo", "data.jsonl", "--full"), "dpo takes no --full"),
         (("pretrain", "a.txt", "--adapter", "x"), "pretrain takes no --adapter"),
     ],

@@ -10,10 +10,11 @@ import asyncio
 
 import agreement
 import pytest
+from wide_weights import wide_gguf
 
 from osler.errors import ModelMissing
 from osler.llm.core.base import TokenScore
-from osler.llm.local.gguf_files import default_gguf, wide_gguf
+from osler.llm.local.gguf_files import default_gguf
 from osler.llm.transformers.hub import dense_folder
 
 pytestmark = pytest.mark.torch

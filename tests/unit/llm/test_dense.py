@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from wide_weights import wide_gguf
 
 from conformance import LanguageModelKit, LikelihoodKit
 from osler.errors import ModelMissing
 from osler.llm.core.base import LanguageModel, Likelihood, Message, Sampling
-from osler.llm.local.gguf_files import default_gguf, wide_gguf
+from osler.llm.local.gguf_files import default_gguf
 from osler.llm.local.model import LlamaCpp
 from osler.llm.transformers.hub import dense_folder
 from osler.llm.transformers.model import TransformersModel, open_transformers

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import xllamacpp
 from numpy.typing import NDArray
+from wide_weights import widen_gguf
 
 from osler.errors import ModelMissing
-from osler.llm.local.gguf_files import DEFAULT_NAME, default_gguf, requantise_gguf, widen_gguf
+from osler.llm.local.gguf_files import DEFAULT_NAME, default_gguf, requantise_gguf
 from osler.llm.local.weights import SMOLLM2, fetch_weights
 
 Q4_1, Q8_0 = gguf.GGMLQuantizationType.Q4_1, gguf.GGMLQuantizationType.Q8_0

@@ -271,6 +271,14 @@ async def test_tape_of_an_older_version_still_plays(
     assert (reply.text, reply.thinking) == ("一", "")
 
 
+def test_a_tape_that_tells_of_adapters_still_opens(tmp_path: Path) -> None:
+    told = {"scores": True, "constrains": True, "attends": False, "adapters": ["omni/plan"]}
+    head = {"tape": 3, "made": "recorded", "date": "", "models": {"m": told}, "prompts": []}
+    path = tmp_path / "tape.jsonl"
+    path.write_text(json.dumps(head), encoding="utf-8")
+    assert Tape.read(path).models == {"m": ModelAbilities()}
+
+
 async def test_another_grammar_than_the_recorded_one_is_a_miss(tmp_path: Path) -> None:
     tape = Tape({"scripted": ModelAbilities()})
     held = Sampling(grammar=Grammar("x", alt("a", "b")))

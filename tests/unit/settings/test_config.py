@@ -557,10 +557,6 @@ def test_roles_are_shown_and_loaded_again(tmp_path: Path) -> None:
         ("[roles.raeder]\nname = 'm'", (":2", "unknown section [roles.raeder]", "roles.reader")),
         ("[roles.reader]\nnmae = 'm'", (":2", "unknown key 'nmae' in [roles.reader]", "'name'")),
         ("[roles.reader]\nkind = 'gguf'", (":2", "[roles.reader]", 'needs path = "FILE.gguf"')),
-        (
-            "[roles.reader]\nkind = 'openai'\nurl = 'http://h/v1'\nname = 'm'\nadapters = ['a']",
-            (":2", "[roles.reader]", "adapters are of the embedded engine", 'kind = "openai"'),
-        ),
         ("[roles.reader]\nslots = 0", (":2", "roles.reader.slots", "it is 0")),
         ("[roles]\nreader = 'm'", (":2", "roles.reader is a section", "below [roles.reader]")),
         ("roles = 'm'", (":1", "roles is a section", "below [roles.planner]")),

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 def tune(
     here: CliSession,
     way: Annotated[
-        Literal["sft", "alora", "dpo", "thinker", "pretrain"],
+        Literal["sft", "dpo", "thinker", "pretrain"],
         typer.Argument(
-            help="sft: replies, by LoRA (Omni-RAG Eq. 2); alora: a role adapter on replies, which"
-            " leaves all before its invocation as it is; dpo: which of two replies is better, by"
+            help="sft: replies, by LoRA (Omni-RAG Eq. 2); dpo: which of two replies is better, by"
             " LoRA (Eq. 3-4); thinker: all turns of dialogues, all weights (KAG-Thinker App. 11);"
             " pretrain: every next token of a mixed corpus, all weights (TC-RAG App. 8.3)."
         ),
@@ -43,13 +42,6 @@ def tune(
         typer.Option("--skip-long", help="Leave longer samples out, instead of refusing them."),
     ] = False,
     beta: Annotated[float | None, typer.Option(help="dpo: beta of Eq. 4; 0.1 by default.")] = None,
-    prompt: Annotated[
-        str | None,
-        typer.Option(help='alora: name of the prompts that it learns to answer: "omni/plan".'),
-    ] = None,
-    invocation: Annotated[
-        str, typer.Option(help="alora: what it waits for, from a special token on.")
-    ] = "<|im_end|>plan\n",
     weight: Annotated[
         list[str] | None,
         typer.Option(help="pretrain: NAME=N, the source's share of what is read; else its size."),
@@ -62,18 +54,17 @@ def tune(
     options: TuningOptions,
 ) -> None:
     """Tune a model on training data. A stopped training resumes."""
-    _refuse_others(way, {"alora": prompt, "dpo": beta, "pretrain": weight or held_out})
-    if (adapter and way in ("alora", "pretrain")) or (lora is False and way in ("alora", "dpo")):
+    _refuse_others(way, {"dpo": beta, "pretrain": weight or held_out})
+    if (adapter and way == "pretrain") or (lora is False and way == "dpo"):
         raise typer.BadParameter(f"{way} takes no {'--adapter' if adapter else '--full'}")
-    start = _start_recipe(way, lora, adapter, beta, prompt, invocation)
+    start = _start_recipe(way, lora, adapter, beta)
     if way == "pretrain":
         read: Path | Corpus = _read_corpus(here, data, weight or [], held_out)
     elif len(data) == 1:
         read = Path(data[0])
     else:
         raise typer.BadParameter("name one folder, or one file")
-    kind: Kind = "sft" if way == "alora" else way
-    _run_tuning(here, kind, read, out, start, options, adapter=adapter, skip_long=skip_long)
+    _run_tuning(here, way, read, out, start, options, adapter=adapter, skip_long=skip_long)
 
 
 def _refuse_others(way: str, own: dict[str, object]) -> None:
@@ -84,21 +75,11 @@ def _refuse_others(way: str, own: dict[str, object]) -> None:
 
 
 def _start_recipe(
-    way: str,
-    lora: bool | None,
-    adapter: Path | None,
-    beta: float | None,
-    prompt: str | None,
-    invocation: str,
+    way: str, lora: bool | None, adapter: Path | None, beta: float | None
 ) -> TuningRecipe:
     """The paper's values for a way, with LoRA or without."""
     from osler_lab.train.tune import recipe
 
-    if way == "alora":
-        if prompt is None:
-            raise typer.BadParameter("alora wants the name of its prompts", param_hint="--prompt")
-        waits = recipe.AloraSettings(prompt=prompt, invocation=invocation)
-        return replace(recipe.OMNI_SFT, lora=waits)
     start = {
         "sft": recipe.OMNI_SFT,
         "dpo": recipe.OMNI_DPO.with_changes(beta=beta),
@@ -236,9 +217,7 @@ def export(
     ],
     adapter: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder of an adapter: it is merged with its base; an aLoRA is written by itself."
-        ),
+        typer.Option(help="Folder of an adapter: it is merged with its base."),
     ] = None,
     base: Base = None,
     like: Annotated[
@@ -267,9 +246,6 @@ def export(
     if like is None:
         own = isinstance(weights, Path) and weights.suffix == ".gguf"
         like = weights if own else default_gguf()
-    if adapter is not None and files.is_alora(adapter):
-        _show_written(here, files.write_adapter_gguf(adapter, like, out))
-        return
     _show_written(here, files.write_gguf(weights, like, out, adapter=adapter, storage=storage))
 
 

@@ -28,7 +28,7 @@ from osler.build.plugins import SearchHooks, load_maker
 from osler.build.privacy import require_trusted_hosts, within_patients
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
-from osler.llm.core.base import Adapted, Attentive, Likelihood
+from osler.llm.core.base import Attentive, Likelihood
 from osler.llm.recording import (
     ResponseCache,
     TapePlayer,
@@ -139,9 +139,8 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
     for role, ready in parts.models.items():
         scores = isinstance(ready.model, Likelihood)
         attends = isinstance(ready.model, Attentive)
-        adapters = sorted(ready.model.adapters) if isinstance(ready.model, Adapted) else ()
         tape.models[ready.model.name] = ModelAbilities(
-            scores, ready.constrains, attends, tuple(adapters), ready.tells
+            scores, ready.constrains, attends, ready.tells
         )
         models[role] = replace(ready, model=wrap_model(ready.model, tape))
     return replace(

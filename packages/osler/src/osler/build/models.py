@@ -124,7 +124,7 @@ def model_endpoint(chosen: ModelSettings, section: str = "model") -> Endpoint:
 def model_identity(chosen: ModelSettings) -> str:
     """Identity of a model beyond its name: its settings, and its files' sizes and times."""
     told = chosen.model_dump(mode="json", exclude=set(_SERVES))
-    named = (chosen.path, chosen.adapter, *chosen.adapters)
+    named = (chosen.path, chosen.adapter)
     folders = [place for place in named if place is not None]
     told["files"] = [
         (file.name, stat.st_size, stat.st_mtime_ns)
@@ -154,11 +154,10 @@ def _load_embedded(chosen: ModelSettings) -> LanguageModel:
         threads=chosen.thread_count,
         slots=chosen.slots,
         timeout_s=chosen.timeout_s,
-        adapters=chosen.adapters,
     )
     model.allowance.tokens = chosen.thinking if chosen.kind != "packaged" else 0
     # The packaged file was checked when it was made, and a quoted answer needs no language model.
-    if chosen.kind != "packaged" or chosen.adapters:
+    if chosen.kind != "packaged":
         model.load()
     return model
 

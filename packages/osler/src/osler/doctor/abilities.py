@@ -11,7 +11,6 @@ from osler.build.composers import may_write
 from osler.build.models import LoadedModel, load_model
 from osler.errors import ModelError, OslerError
 from osler.llm.core.base import (
-    Adapted,
     Attentive,
     Completion,
     LanguageModel,
@@ -44,8 +43,6 @@ class Ability:
     """Whether it says how likely a given text is."""
     attends: bool = False
     """Whether it shows its attention."""
-    adapters: tuple[str, ...] | None = None
-    """Names of the prompts that it has role adapters for; `None` where it can have none."""
     constrains: bool = False
     """Whether a grammar holds its replies."""
     formats: tuple[str, ...] = ()
@@ -104,7 +101,6 @@ async def _measure_ability(ready: LoadedModel, ability: Ability) -> Ability:
         likeliest=max((len(token.top) for token in reply.tokens), default=0),
         scores=await _can_score(model),
         attends=await _can_attend(model),
-        adapters=tuple(sorted(model.adapters)) if isinstance(model, Adapted) else None,
         constrains=held,
         # What a server was seen to hold to when it was connected to, grammars aside.
         formats=ready.formats if held or not ready.constrains else (),

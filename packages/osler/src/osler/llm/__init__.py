@@ -1,15 +1,15 @@
 """Language models: what they are to Osler, and the engines behind them.
 
     core/           the Protocols and everything that holds for every model
-      base.py         `LanguageModel`, `Likelihood`, `BatchLikelihood`, `Attentive`, `Adapted`
+      base.py         `LanguageModel`, `Likelihood`, `BatchLikelihood`, `Attentive`
       ask.py          the calls that are paid for, traced, and repaired where they do not parse;
                       a model in one role of a method, with its decoding settings
       grammar/        formats of replies, as GBNF, regular expression, JSON schema or matcher
       thinking.py     the split between a reasoning model's thoughts and its reply
       spans.py        the answer's place in a reply, and the least probability in it
       cache.py        files that are downloaded or derived once, and their hashes
-    local/          llama.cpp in this process, its scoring in batches and its role adapters; the
-                    packaged weights and their requantisation
+    local/          llama.cpp in this process, its scoring in batches, the packaged weights and
+                    their requantisation
     server/         any server that speaks the OpenAI interface, and the differences between them
     transformers/   torch models: the only ones that show attention and can be trained
     recording/      tapes that runs are replayed from, and the cache of replies

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from osler.settings.fields import OptionalPlace, Place, Real, SettingsSection, Whole, split_list
+from osler.settings.fields import OptionalPlace, Real, SettingsSection, Whole, split_list
 from osler.trace import Price
 
 KEY_FILE: Any = Field(
@@ -128,9 +128,6 @@ class ModelSettings(SettingsSection):
     revision: str = Field(default="", description=REVISION)
     adapter: OptionalPlace = None
     """Folder of a PEFT adapter; with kind = "transformers"."""
-    adapters: tuple[Place, ...] = ()
-    """Role adapters of the embedded engine: GGUF files of aLoRAs, each of which is asked for the
-    prompts that it was trained for."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """Of transformers' weights; auto: as stored."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
@@ -163,11 +160,6 @@ class ModelSettings(SettingsSection):
             raise ValueError('kind = "gguf" needs path = "FILE.gguf"')
         if self.kind == "openai" and not (self.url and self.name):
             raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
-        if self.adapters and self.kind not in ("packaged", "gguf"):
-            raise ValueError(
-                f'adapters are of the embedded engine, and kind = "{self.kind}" has none: name a'
-                " server's LoRA as the role's model, or give `adapter` to transformers"
-            )
         if self.kind == "transformers":
             require_weights(self.path, self.name, self.revision)
         if self.request and self.kind != "openai":

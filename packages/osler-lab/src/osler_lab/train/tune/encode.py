@@ -63,8 +63,7 @@ _Part = tuple[str, bool]
 class ChatEncoder:
     """A tokenizer and its chat template. Raises `ModelError` without a chat template."""
 
-    def __init__(self, tokenizer: Any, *, name: str, invocation: str = "") -> None:
-        """`invocation`: what stands before a reply in place of the assistant's turn, if any."""
+    def __init__(self, tokenizer: Any, *, name: str) -> None:
         if not getattr(tokenizer, "chat_template", None):
             raise ModelError(
                 f"the tokenizer of {name} has no chat template",
@@ -72,7 +71,6 @@ class ChatEncoder:
             )
         self._tokenizer = tokenizer
         self._name = name
-        self._invocation = invocation
 
     def encode_sample(self, sample: SftRecord) -> EncodedText:
         return self._encode_reply(sample.id, sample.messages, sample.completion)
@@ -110,9 +108,6 @@ class ChatEncoder:
                 yield self._encode_reply(f"{dialogue.id}#{place}", earlier, message.content)
 
     def _encode_reply(self, id: str, messages: Sequence[Message], text: str) -> EncodedText:
-        if self._invocation:
-            opened = self._apply_template(messages) + self._invocation
-            return self._join_parts(id, [(opened, False), (text, True)])
         opened = self._apply_template(messages, opens=True)
         closed = self._apply_template((*messages, Message("assistant", text)))
         # Some templates change the prompt once a reply follows, or drop its thoughts; then the bare

@@ -51,7 +51,7 @@ from osler_lab.train.tune.loss import (
     reference_logprobs,
 )
 from osler_lab.train.tune.model import count_parameters, matrix_products, prepare_model
-from osler_lab.train.tune.recipe import AloraSettings, TuningRecipe
+from osler_lab.train.tune.recipe import TuningRecipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +175,7 @@ def _make_parts(job: TuningJob, progress: Progress | None) -> _TuningParts:
     }
     data = read[job.kind](job.data)
     pair = prepare_model(job.base, job.recipe, adapter=job.adapter, device=job.device)
-    lora = job.recipe.lora
-    invocation = lora.invocation if isinstance(lora, AloraSettings) else ""
-    encoder = ChatEncoder(pair.tokenizer, name=job.base_name, invocation=invocation)
+    encoder = ChatEncoder(pair.tokenizer, name=job.base_name)
     encode: dict[Kind, Callable[[Any], tuple[Any, ...]]] = {
         "sft": lambda sample: (encoder.encode_sample(sample),),
         "dpo": lambda sample: (encoder.encode_pair(sample),),
@@ -187,8 +185,7 @@ def _make_parts(job: TuningJob, progress: Progress | None) -> _TuningParts:
     fitted: FittedRows = fit_rows(
         encode_all(data, encode[job.kind], progress), most, skip_long=job.skip_long
     )
-    # An aLoRA looks for its whole invocation in what it reads at once.
-    share = not job.recipe.recompute and not invocation
+    share = not job.recipe.recompute
     objective: Objective = (
         PreferenceGain(job.recipe.beta, share) if job.kind == "dpo" else ReplyLikelihood(share)
     )

@@ -24,10 +24,7 @@ from osler.llm.transformers.hub import (
     load_pair,
     silence_transformers,
 )
-from osler_lab.train.tune.recipe import AloraSettings, LoraSettings, Precision, TuningRecipe
-
-_ATTENTION = ("q_proj", "k_proj", "v_proj")
-"""Maps that an aLoRA changes, as its authors do."""
+from osler_lab.train.tune.recipe import LoraSettings, Precision, TuningRecipe
 
 
 def prepare_model(
@@ -52,7 +49,7 @@ def prepare_model(
         if adapter is not None:
             model = _load_adapter(model, adapter)
         elif recipe.lora is not None:
-            model = _add_adapter(model, pair.tokenizer, recipe.lora, recipe.seed)
+            model = _add_adapter(model, recipe.lora, recipe.seed)
         else:
             model.requires_grad_(True)
         if recipe.recompute:
@@ -97,18 +94,16 @@ def _load_adapter(model: Any, adapter: Path) -> Any:
     return adapted
 
 
-def _add_adapter(model: Any, tokenizer: Any, lora: LoraSettings, seed: int) -> Any:
+def _add_adapter(model: Any, lora: LoraSettings, seed: int) -> Any:
     torch, peft = import_extra("torch"), import_extra("peft")
     count: int = model.config.get_text_config().num_hidden_layers
     if lora.top is not None and not 1 <= lora.top <= count:
         raise BadConfig(f"the model has {count} layers, not {lora.top}", fix="give fewer --layers")
-    ids = _invocation_ids(tokenizer, lora) if isinstance(lora, AloraSettings) else None
     config = peft.LoraConfig(
         r=lora.rank,
         lora_alpha=lora.alpha,
         lora_dropout=lora.dropout,
-        target_modules=sorted(_linear_names(model) if ids is None else _ATTENTION),
-        alora_invocation_tokens=ids,
+        target_modules=sorted(_linear_names(model)),
         layers_to_transform=None if lora.top is None else list(range(count - lora.top, count)),
         task_type="CAUSAL_LM",
     )
@@ -116,17 +111,6 @@ def _add_adapter(model: Any, tokenizer: Any, lora: LoraSettings, seed: int) -> A
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         return peft.get_peft_model(model, config)
-
-
-def _invocation_ids(tokenizer: Any, lora: AloraSettings) -> list[int]:
-    """Returns the invocation's tokens. Raises `BadConfig` for one that is not told apart."""
-    ids: list[int] = tokenizer(lora.invocation, add_special_tokens=False)["input_ids"]
-    if len(ids) < 2 or ids[0] not in tokenizer.all_special_ids:
-        raise BadConfig(
-            f"the invocation {lora.invocation!r} does not begin with a special token",
-            fix=f"give --invocation, {tokenizer.eos_token!r} and a word, say",
-        )
-    return ids
 
 
 def _linear_names(model: Any) -> set[str]:

@@ -28,16 +28,6 @@ class LoraSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class AloraSettings(LoraSettings):
-    """Low-rank adapters of attention that wait for their invocation (Greenewald et al. 2025)."""
-
-    prompt: str = ""
-    """Name of the prompts that it is asked for, "omni/plan"."""
-    invocation: str = ""
-    """What follows the prompt in place of the assistant's turn; begins with a special token."""
-
-
-@dataclass(frozen=True, slots=True)
 class TuningRecipe:
     """Raises `BadConfig` for a number out of its range."""
 

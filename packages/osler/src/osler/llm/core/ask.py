@@ -13,7 +13,6 @@ from typing import TypeVar
 from osler.errors import MalformedOutput, PromptTooLong
 from osler.llm.core import base
 from osler.llm.core.base import (
-    Adapted,
     Attended,
     Attentive,
     Completion,
@@ -321,13 +320,7 @@ class Speaker:
         """
         enforced = grammar if self.constrains else None
         # A seed of its own for each call, drawn from the run: equal runs draw equal ones.
-        sampling = replace(
-            self.sampling,
-            seed=run.rng.getrandbits(31),
-            grammar=enforced,
-            top=top,
-            adapter=find_adapter(self.model, prompt),
-        )
+        sampling = replace(self.sampling, seed=run.rng.getrandbits(31), grammar=enforced, top=top)
         before = [Message("system", self.system)] if self.system else []
         messages = [*before, *shown, Message("user", prompt.text)]
         return await ask(
@@ -340,9 +333,3 @@ class Speaker:
             prompt=prompt.identity,
             repairs=repairs,
         )
-
-
-def find_adapter(model: LanguageModel, prompt: RenderedPrompt) -> str:
-    """Returns the name of the prompt where the model has an adapter for it; else nothing."""
-    known = model.adapters if isinstance(model, Adapted) else frozenset()
-    return prompt.name if prompt.name in known else ""

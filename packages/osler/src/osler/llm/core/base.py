@@ -50,8 +50,6 @@ class Sampling:
     """Number of likeliest tokens to report at each place; 0 = no log-probabilities."""
     grammar: Grammar | None = None
     """The format that the reply is held to. A model that cannot must raise `CapabilityMissing`."""
-    adapter: str = ""
-    """Name of the prompt whose adapter is asked, of an `Adapted` model; empty for the base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,15 +152,6 @@ class Attentive(Protocol):
 
     async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
         """Reads `text` after `context`, as `Likelihood.score` does."""
-
-
-@runtime_checkable
-class Adapted(Protocol):
-    """A model with small trained adapters, each for the prompts of one name."""
-
-    @property
-    def adapters(self) -> frozenset[str]:
-        """Names of the prompts; empty where it has none."""
 
 
 async def score_all(

@@ -22,14 +22,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from osler.errors import ModelError, ModelMissing
 from osler.llm.core.base import Message, raw_text
 from osler.llm.local.batch_scoring import BatchScorer, CallStopped
-from osler.llm.local.gguf_files import RoleAdapter, read_adapters, read_base
 
 
 class SlotUse(Enum):
@@ -172,10 +170,8 @@ class LlamaEngine:
         context: int,
         threads: int,
         slots: int,
-        adapters: Sequence[Path],
     ) -> None:
         self.path = path
-        self._adapter_files = adapters
         self.name = name
         self.context = context
         self.slots = SlotPool(slots)
@@ -187,19 +183,11 @@ class LlamaEngine:
         self._loading = threading.Lock()
         self._cores = CoreWatch()
 
-    @cached_property
-    def adapters(self) -> dict[str, RoleAdapter]:
-        """Role adapters by the name of the prompts that they were trained for."""
-        return read_adapters(self._adapter_files)
-
     def load(self) -> Any:
         """Returns the loaded server. Raises `ModelMissing`."""
         with self._loading:
             if self._server is None:
-                self._check_bases()
-                server = self._load_server()
-                self._check_invocations(server)
-                self._server = server
+                self._server = self._load_server()
             return self._server
 
     @property
@@ -234,74 +222,29 @@ class LlamaEngine:
             raise ModelError(f"{self.name}: {reply.error}")
         return reply.whole_reply()
 
-    def ask_role(self, prompt: str) -> dict[str, Any]:
-        """Returns the part of a request that asks for the adapter of these prompts."""
-        self.load()
-        number = list(self.adapters).index(prompt)
-        return {"lora": [{"id": number, "scale": 1.0}]}
-
-    def ask_base(self, prompt: str) -> dict[str, Any]:
-        """Returns the part of a request that asks the base: no `lora`, not even at scale 0."""
-        spelt = any(adapter.invocation in prompt for adapter in self.adapters.values())
-        # What it spells may lie in the cache as the adapter read it.
-        return {"cache_prompt": False} if spelt else {}
-
-    def apply_template(self, messages: Sequence[Message], *, role: str = "") -> str:
-        """Returns the prompt of the next turn: the base's, or that of the adapter for `role`."""
-        if not role:
-            return self._apply_template(self.load(), messages, opens=True)
-        prompt = self._apply_template(self.load(), messages, opens=False)
-        return prompt + self.adapters[role].invocation
-
-    def _apply_template(self, server: Any, messages: Sequence[Message], *, opens: bool) -> str:
+    def apply_template(self, messages: Sequence[Message]) -> str:
+        """Returns the prompt of the next turn."""
         if (raw := raw_text(messages)) is not None:
             return raw
         turns = [{"role": m.role, "content": m.content} for m in messages]
-        body = {"messages": turns, "add_generation_prompt": opens}
-        prompt: str = self._post_json(server, "/apply-template", body)["prompt"]
+        body = {"messages": turns, "add_generation_prompt": True}
+        prompt: str = self._post_json("/apply-template", body)["prompt"]
         return prompt
-
-    def _check_bases(self) -> None:
-        """Raises `ModelError` for an adapter of another model."""
-        if not self.adapters:
-            return
-        check_gguf(self.path)
-        base = read_base(self.path)
-        for adapter in self.adapters.values():
-            adapter.check_base(base)
-
-    def _check_invocations(self, server: Any) -> None:
-        if not self.adapters:
-            return
-
-        def ids(text: str, special: bool) -> list[int]:
-            return [token for token, _ in self._tokenise(server, text, False, special)]
-
-        asked = [Message("user", "a")]
-        closed = self._apply_template(server, asked, opens=False)
-        turn = self._apply_template(server, asked, opens=True).removeprefix(closed)
-        for adapter in self.adapters.values():
-            adapter.check_invocation(ids, turn)
 
     def tokenise_text(self, text: str, *, begins: bool, special: bool) -> list[tuple[int, bytes]]:
         """Returns ids and their bytes. `begins`: with the first token that some models want at a
         text's beginning; `special`: a template's own marks are tokens.
         """
-        return self._tokenise(self.load(), text, begins, special)
-
-    def _tokenise(
-        self, server: Any, text: str, begins: bool, special: bool
-    ) -> list[tuple[int, bytes]]:
         request: dict[str, Any] = {"content": text, "with_pieces": True}
         request |= {"add_special": begins, "parse_special": special}
         return [
             (token["id"], _piece_bytes(token["piece"]))
-            for token in self._post_json(server, "/tokenize", request)["tokens"]
+            for token in self._post_json("/tokenize", request)["tokens"]
         ]
 
-    def _post_json(self, server: Any, path: str, body: dict[str, Any]) -> Any:
+    def _post_json(self, path: str, body: dict[str, Any]) -> Any:
         """Sends a request to the engine's loopback port, which serves templates and tokens."""
-        host, port = server.listening_address.removeprefix("http://").split(":")
+        host, port = self.load().listening_address.removeprefix("http://").split(":")
         connection = http.client.HTTPConnection(host, int(port), timeout=60)
         try:
             headers = {"Content-Type": "application/json"}
@@ -332,11 +275,6 @@ class LlamaEngine:
         params.cpuparams.n_threads = self._threads
         # The threads cannot be changed later: what is idle now is what prompts are read with.
         params.cpuparams_batch.n_threads = self.free_threads()
-        params.lora_adapters = [
-            # At scale 0: a call of the base names none, and pays for none.
-            xllamacpp.CommonAdapterLoraInfo(str(adapter.path), 0.0)
-            for adapter in self.adapters.values()
-        ]
         params.warmup = False
         params.verbosity = -1
         try:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from osler.errors import CapabilityMissing, ModelError
+from osler.errors import ModelError
 from osler.llm.core.base import Completion, Message, Sampling, Scored, TokenScore, raw_text
 from osler.llm.core.spans import decode_pieces, token_scores
 from osler.llm.core.thinking import ThinkingAllowance, opens_thinking, split_thinking
@@ -52,9 +52,7 @@ class LlamaCpp:
         threads: int = 1,
         slots: int = 1,
         timeout_s: float = 3_600.0,
-        adapters: Sequence[Path] = (),
     ) -> None:
-        """`adapters`: GGUF files of aLoRAs, each for the prompts that its card names."""
         self.path = path
         self._name = name
         self._engine = LlamaEngine(
@@ -63,7 +61,6 @@ class LlamaCpp:
             context=context,
             threads=threads,
             slots=slots,
-            adapters=adapters,
         )
         self.allowance = ThinkingAllowance()
         self._slots = slots
@@ -79,11 +76,6 @@ class LlamaCpp:
         return self._name
 
     @property
-    def adapters(self) -> frozenset[str]:
-        """Names of the prompts that it has adapters for. Raises `ModelError` for a bad file."""
-        return frozenset(self._engine.adapters)
-
-    @property
     def context(self) -> int:
         """Tokens of one prompt and its reply, at most."""
         return self._engine.context
@@ -93,10 +85,6 @@ class LlamaCpp:
         self._engine.load()
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
-        if sampling.adapter and sampling.adapter not in self.adapters:
-            raise CapabilityMissing(
-                f"{self.name} has no adapter for {sampling.adapter}", fix="name it in the settings"
-            )
         return await self.allowance.complete(
             sampling,
             lambda granted: self._run_stoppable(
@@ -135,9 +123,7 @@ class LlamaCpp:
         self, messages: Sequence[Message], sampling: Sampling, stop: threading.Event
     ) -> Completion:
         began = time.perf_counter()
-        role = sampling.adapter
-        prompt = self._engine.apply_template(messages, role=role)
-        asked = self._engine.ask_role(role) if role else self._engine.ask_base(prompt)
+        prompt = self._engine.apply_template(messages)
         with self._engine.slots.take_slot(SlotUse.CONVERSATION, prompt) as slot:
             reply = self._engine.run_request(
                 {
@@ -153,7 +139,6 @@ class LlamaCpp:
                     "stop": list(sampling.stop),
                     "grammar": sampling.grammar.gbnf if sampling.grammar else "",
                     "id_slot": slot,
-                    **asked,
                 },
                 stop,
             )
@@ -161,8 +146,7 @@ class LlamaCpp:
         cut = reply["finish"] == "length"
         text: str = reply["text"].rstrip("\ufffd") if cut else reply["text"]
         if sampling.top and text and not self._is_fully_reported(reply["entries"], text):
-            # Only the base scores: what an adapter said of parts of characters is not known.
-            tokens = () if role else self._score_texts(messages, [text], stop)[0].tokens
+            tokens = self._score_texts(messages, [text], stop)[0].tokens
         else:
             tokens = _reply_tokens(reply["entries"], text) if sampling.top else ()
         usage = _read_usage(reply, began)

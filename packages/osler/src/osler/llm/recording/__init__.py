@@ -30,7 +30,6 @@ from typing import Any, Protocol, TypeVar
 
 from osler.errors import BadRun, TapeMiss
 from osler.llm.core.base import (
-    Adapted,
     Attended,
     Attentive,
     Completion,
@@ -195,7 +194,6 @@ class WrappedModel:
     boundary: Boundary
     identity: str
     """Names the model in requests: on a tape its name, in a cache its weights as well."""
-    adapters: frozenset[str] = frozenset()
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         asked = (self.identity, tuple(messages), sampling_values(sampling))
@@ -238,8 +236,7 @@ def wrap_model(model: LanguageModel, boundary: Boundary, identity: str = "") -> 
     wrapper = WrappedModel
     if isinstance(model, Likelihood):
         wrapper = WrappedAttentive if isinstance(model, Attentive) else WrappedScorer
-    adapters = model.adapters if isinstance(model, Adapted) else frozenset()
-    return wrapper(model.name, model, boundary, identity or model.name, adapters)
+    return wrapper(model.name, model, boundary, identity or model.name)
 
 
 @dataclass(frozen=True)
@@ -333,8 +330,7 @@ def replay_model(player: TapePlayer, name: str) -> WrappedModel:
     """Wraps the player as one of the tape's models, with the capabilities that it had."""
     able = player.abilities_of(name)
     scorer = WrappedScorer if able.scores else WrappedModel
-    adapters = frozenset(able.adapters)
-    return (WrappedAttentive if able.attends else scorer)(name, None, player, name, adapters)
+    return (WrappedAttentive if able.attends else scorer)(name, None, player, name)
 
 
 def _readable_lines(asked: list[Any] | str) -> list[str]:

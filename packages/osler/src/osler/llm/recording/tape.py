@@ -106,8 +106,6 @@ class ModelAbilities:
     """Set when it enforced grammars."""
     attends: bool = False
     """Set when it showed its attention."""
-    adapters: tuple[str, ...] = ()
-    """Names of the prompts that it had adapters for."""
     tells: bool = False
     """Set when its replies came with log-probabilities."""
 
@@ -207,7 +205,7 @@ class Tape:
                 able = ModelAbilities(head["scores"], head["constrains"])
                 tape = cls({head["model"]: able}, head["made"])
             else:
-                models = {name: ModelAbilities(**able) for name, able in head["models"].items()}
+                models = {name: _read_abilities(able) for name, able in head["models"].items()}
                 tape = cls(models, head["made"], head["date"], tuple(head["prompts"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise BadRun(f"{path}: no tape: {error}") from error
@@ -220,8 +218,13 @@ class Tape:
 
 
 def _plain_abilities(able: ModelAbilities) -> dict[str, Any]:
-    late = {"adapters", "tells"}  # tapes from before had neither
-    return {name: value for name, value in asdict(able).items() if name not in late or value}
+    # Tapes from before had no "tells".
+    return {name: value for name, value in asdict(able).items() if name != "tells" or value}
+
+
+def _read_abilities(told: dict[str, Any]) -> ModelAbilities:
+    # Older tapes have "adapters", which this version's models have no more.
+    return ModelAbilities(**{name: value for name, value in told.items() if name != "adapters"})
 
 
 def context_of(context: Sequence[Message] | str) -> str | tuple[Message, ...]:
@@ -232,9 +235,6 @@ def context_of(context: Sequence[Message] | str) -> str | tuple[Message, ...]:
 def sampling_values(sampling: Sampling) -> dict[str, Any]:
     """Returns the sampling as JSON values; a grammar as GBNF, which is what the engine saw."""
     plain = asdict(replace(sampling, grammar=None))
-    # Without an adapter a request is what it was before there were any.
-    if not sampling.adapter:
-        del plain["adapter"]
     return plain | {"grammar": sampling.grammar.gbnf if sampling.grammar else ""}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from osler.errors import MalformedOutput
-from osler.llm.core.ask import Speaker, find_adapter
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Message
 from osler.methods.kag.logical_forms import LogicalPlan, render_form
 from osler.methods.kag.parse import plan_grammar, read_plan_tolerantly
@@ -40,9 +40,7 @@ class Decomposer:
 
     async def decompose(self, question: Question, run: Run) -> LogicalPlan:
         grammar = plan_grammar(steps=self.steps, longest=self.longest)
-        # An adapter was trained on the prompt as it stands.
-        untrained = self.example and not find_adapter(self.speaker.model, _example_prompt("en"))
-        shown = example_turns(question.language) if untrained else ()
+        shown = example_turns(question.language) if self.example else ()
         try:
             reading = await self.speaker.ask(
                 plan_prompt(DECOMPOSE, question),
