@@ -35,12 +35,6 @@ ABLE = {
         Dialect.GENERIC, SCHEMA, logprobs=True, without=frozenset({"max_tokens"})
     ),
     "openrouter": ServerProfile(Dialect.OPENROUTER, SCHEMA, without=WITHOUT),
-    "sglang": ServerProfile(
-        Dialect.SGLANG,
-        SCHEMA | {ConstraintKind.GRAMMAR, ConstraintKind.REGEX},
-        logprobs=True,
-        scoring=ScoringMethod.GENERATE,
-    ),
     "vllm": ServerProfile(
         Dialect.VLLM, frozenset(ConstraintKind), logprobs=True, scoring=ScoringMethod.ECHO
     ),
@@ -60,9 +54,9 @@ class TestRecordedModels(LanguageModelKit):
 
 
 class TestRecordedScorers(LikelihoodKit):
-    @pytest.fixture(params=["sglang", "vllm"])
-    async def scorer(self, request: pytest.FixtureRequest) -> AsyncIterator[Likelihood]:
-        async with serve_loopback(Recording.read(FIXTURES / f"{request.param}.json")) as place:
+    @pytest.fixture
+    async def scorer(self) -> AsyncIterator[Likelihood]:
+        async with serve_loopback(Recording.read(FIXTURES / "vllm.json")) as place:
             model = await connect_server(Endpoint(base_url=place.url, model="packaged"))
             assert isinstance(model, ScoringOpenAIModel)
             yield model

@@ -19,7 +19,7 @@ from osler.llm.server.endpoint import (
     retry_after,
 )
 from osler.llm.server.replies import ChatGatherer
-from osler.llm.server.scoring import read_echo, read_generated, read_prompt, spans_of
+from osler.llm.server.scoring import read_echo, spans_of
 
 KEYS = [
     *("choices", "message", "delta", "content", "reasoning_content", "logprobs", "token"),
@@ -102,10 +102,6 @@ def test_any_events_are_gathered_or_a_bad_reply(told: list[Any], ollama: bool) -
 def test_any_score_is_read_or_a_bad_reply(reply: Any, ids: list[int]) -> None:
     with suppress(BadReply):
         assert told_of(read_echo(reply, len(ids)), len(ids) - 1)
-    with suppress(BadReply):
-        assert told_of(read_prompt(reply, ids), len(ids) - 1)
-    with suppress(BadReply):
-        assert told_of(read_generated(reply, ids), len(ids))
 
 
 @given(st.lists(st.text(max_size=3), max_size=5), st.text(max_size=8))

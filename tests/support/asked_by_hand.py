@@ -34,7 +34,7 @@ _CONTINUING: list[dict[str, bool]] = [
     {},
     {"continue_final_message": True, "add_generation_prompt": False},
 ]
-"""By itself, as llama.cpp does; in vLLM's and SGLang's words."""
+"""By itself, as llama.cpp does; in vLLM's words."""
 _USER = {"role": "user", "content": "Name one vitamin."}
 
 

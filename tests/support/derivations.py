@@ -5,6 +5,7 @@ Needs hypothesis, which is for tests alone.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, assert_never
 
 from osler.llm.core.grammar import Alt, Chars, Grammar, Lit, Named, Node, Repeat, Seq
@@ -19,6 +20,26 @@ _LIKELY = " ,;:.<>{}[]()'\"\\|=#*`_-/aB1，；：、。高"
 def grammar_texts(grammar: Grammar) -> SearchStrategy[str]:
     """Texts that the grammar accepts, odd ones more often than chance would have it."""
     return _node_texts(grammar.root)
+
+
+def regex_of(node: Node) -> str:
+    """The format as a regular expression to be matched whole: what the matcher is held against."""
+    match node:
+        case Lit(text):
+            return re.escape(text)
+        case Chars(ranges, negated):
+            inner = "".join(f"{re.escape(a)}-{re.escape(b)}" for a, b in ranges)
+            return f"[{'^' if negated else ''}{inner}]"
+        case Seq(parts):
+            return "".join(f"(?:{regex_of(part)})" for part in parts)
+        case Alt(arms):
+            return "|".join(map(regex_of, arms))
+        case Repeat(part, least, most):
+            return f"(?:{regex_of(part)}){{{least},{most}}}"
+        case Named(_, part):
+            return regex_of(part)
+        case _ as never:
+            assert_never(never)
 
 
 def _node_texts(node: Node) -> SearchStrategy[str]:

@@ -32,17 +32,16 @@ from osler.llm.server.dialects import (
     ConstraintKind,
     ConstraintValues,
     Dialect,
-    ScoringMethod,
     ServerProfile,
     chat_body,
     constraint_fields,
 )
 from osler.llm.server.endpoint import BadReply
-from osler.llm.server.scoring import read_echo, read_generated, read_prompt, spans_of
+from osler.llm.server.scoring import read_echo, spans_of
 
 QUERY = [Message("user", "What is the first-line treatment of anaphylaxis?")]
 CHATS = "/v1/chat/completions"
-RULE = ConstraintValues('root ::= "a"', "a", ("a",), {"type": "string"})
+RULE = ConstraintValues('root ::= "a"', {"type": "string"})
 
 
 # Requests
@@ -54,11 +53,7 @@ RULE = ConstraintValues('root ::= "a"', "a", ("a",), {"type": "string"})
         (Dialect.LLAMA_CPP, {*ConstraintKind}, {"grammar": RULE.gbnf}),
         (Dialect.LLAMA_CPP, {ConstraintKind.SCHEMA}, {"json_schema": RULE.json_schema}),
         (Dialect.VLLM, {*ConstraintKind}, {"structured_outputs": {"grammar": RULE.gbnf}}),
-        (Dialect.VLLM, {ConstraintKind.REGEX}, {"structured_outputs": {"regex": "a"}}),
-        (Dialect.VLLM, {ConstraintKind.CHOICE}, {"structured_outputs": {"choice": ["a"]}}),
         (Dialect.VLLM, {ConstraintKind.SCHEMA}, {"structured_outputs": {"json": RULE.json_schema}}),
-        (Dialect.SGLANG, {*ConstraintKind}, {"ebnf": RULE.gbnf}),
-        (Dialect.SGLANG, {ConstraintKind.REGEX}, {"regex": "a"}),
         (Dialect.OLLAMA, {*ConstraintKind}, {"format": RULE.json_schema}),
         *((dialect, set(), None) for dialect in Dialect),
     ],
@@ -69,7 +64,7 @@ def test_a_rule_goes_in_the_most_exact_form_that_was_seen_to_hold(
     assert constraint_fields(ServerProfile(dialect, frozenset(kinds)), RULE) == held
 
 
-@pytest.mark.parametrize("dialect", [Dialect.SGLANG, Dialect.OPENROUTER, Dialect.GENERIC])
+@pytest.mark.parametrize("dialect", [Dialect.OPENROUTER, Dialect.GENERIC])
 def test_a_schema_goes_as_a_response_format_elsewhere(dialect: Dialect) -> None:
     held = constraint_fields(ServerProfile(dialect, frozenset({ConstraintKind.SCHEMA})), RULE)
     assert held
@@ -85,7 +80,7 @@ def test_grammar_without_a_form_the_server_takes_is_not_sent(dialect: Dialect) -
     assert constraint_fields(server, ConstraintValues(gbnf='root ::= "a"')) is None
 
 
-@pytest.mark.parametrize("dialect", [Dialect.LLAMA_CPP, Dialect.VLLM, Dialect.SGLANG])
+@pytest.mark.parametrize("dialect", [Dialect.LLAMA_CPP, Dialect.VLLM])
 def test_sampling_asks_for_the_whole_distribution(dialect: Dialect) -> None:
     body = chat_body(ServerProfile(dialect), "m", QUERY, Sampling(), {})
     assert (body["top_p"], body["min_p"]) == (1.0, 0.0)
@@ -116,9 +111,6 @@ def test_a_message_is_continued_in_each_server_s_own_way() -> None:
     begun = [*QUERY, Message("assistant", "so")]
     vllm = chat_body(ServerProfile(Dialect.VLLM), "m", begun, Sampling(), {})
     assert (vllm["continue_final_message"], vllm["add_generation_prompt"]) == (True, False)
-    assert chat_body(ServerProfile(Dialect.SGLANG), "m", begun, Sampling(), {})[
-        "continue_final_message"
-    ]
     fresh = chat_body(ServerProfile(Dialect.VLLM), "m", QUERY, Sampling(), {})
     assert (fresh["continue_final_message"], fresh["add_generation_prompt"]) == (False, True)
 
@@ -446,27 +438,6 @@ async def test_a_server_that_templates_every_prompt_refuses_a_raw_one() -> None:
             await model.complete([Message("raw", "### Response:")], Sampling())
 
 
-async def test_vllm_without_echo_scores_by_prompt_logprobs() -> None:
-    def prompted(body: Any) -> Any:
-        if "echo" in body:
-            return {"choices": [{"text": "", "logprobs": None}]}
-        ids = body["prompt"]
-        told: list[Any] = [None]
-        for token_id, value in zip(ids[1:], _tenths(len(ids) - 1), strict=True):
-            place = {"logprob": value, "rank": 1, "decoded_token": chr(token_id)}
-            told.append({str(token_id): place, "1": {"logprob": -0.01, "decoded_token": "?"}})
-        return {"choices": [{"text": ".", "prompt_logprobs": told}]}
-
-    async with serve_loopback(
-        server(obedient, endpoints=VLLM | {"/v1/completions": prompted})
-    ) as place:
-        model = await connect_server(Endpoint(base_url=place.url, model="m"))
-        assert isinstance(model, ScoringOpenAIModel)
-        assert model.server.scoring is ScoringMethod.PROMPT
-        scored = await model.score("ab", "抗d")
-    assert [(t.text, t.logprob) for t in scored.tokens] == [("抗", -0.2), ("d", -0.3)]
-
-
 async def test_vllm_s_masked_zeroes_under_a_grammar_are_replaced_by_the_raw_model_s() -> None:
     async with serve_loopback(
         server(obedient, endpoints=VLLM | {"/v1/completions": echo})
@@ -485,11 +456,7 @@ async def test_vllm_s_masked_zeroes_under_a_grammar_are_replaced_by_the_raw_mode
 async def test_log_probabilities_of_another_distribution_are_left_out_where_none_can_score() -> (
     None
 ):
-    sampled = ServerProfile(Dialect.SGLANG)
     told = chatted("x", [token_entry("x")])
-    assert (await answered(told, Sampling(temperature=0.6), sampled)).tokens == ()
-    assert (await answered(told, Sampling(temperature=1.0), sampled)).tokens
-    assert (await answered(told, Sampling(temperature=0.0), sampled)).tokens
     held = ServerProfile(kinds=frozenset({ConstraintKind.GRAMMAR}), dialect=Dialect.VLLM)
     assert (await answered(told, Sampling(grammar=Grammar("x", lit("x"))), held)).tokens == ()
 
@@ -572,28 +539,6 @@ def test_an_echo_that_is_missing_misaligned_or_impossible_is_refused(told: Any, 
     assert read_echo({"choices": [{"logprobs": ECHO}]}, 2) == [("b", -1.0)]
     with pytest.raises(BadReply, match=wrong):
         read_echo({"choices": [{"logprobs": told}]}, 2)
-
-
-@pytest.mark.parametrize(
-    "told", [None, [None], [None, None], [None, {"8": {"logprob": -1.0}}], [None, {"7": -1.0}]]
-)
-def test_prompt_logprobs_of_other_tokens_are_refused(told: Any) -> None:
-    good = [None, {"7": {"logprob": -1.0, "decoded_token": "b"}}]
-    assert read_prompt({"choices": [{"prompt_logprobs": good}]}, [5, 7]) == [("b", -1.0)]
-    with pytest.raises(BadReply):
-        read_prompt({"choices": [{"prompt_logprobs": told}]}, [5, 7])
-
-
-@pytest.mark.parametrize(
-    "told", [None, [], [[-1.0, 8, "b"]], [[-1.0, 7]], [3], [[None, 7, "b"]], [[1.0, 7, "b"]]]
-)
-def test_sglang_s_triples_must_be_of_the_tokens_that_were_sent(told: Any) -> None:
-    def reply(triples: Any) -> Any:
-        return {"meta_info": {"input_token_logprobs": triples}}
-
-    assert read_generated(reply([[None, 5, "a"], [-1.0, 7, "b"]]), [7]) == [("b", -1.0)]
-    with pytest.raises(BadReply):
-        read_generated(reply(told), [7])
 
 
 def test_pieces_told_as_text_find_their_places() -> None:

@@ -26,13 +26,11 @@ def test_named_parts_become_rules_written_once() -> None:
     word = named_rule("word", repeat(chars("", ("a", "z")), 1, 3))
     grammar = Grammar("two", seq(word, maybe(" and ", word), alt(".", "!")))
     assert grammar.gbnf == ('root ::= word (" and " word)? ("." | "!")\nword ::= [a-z]{1,3}')
-    assert grammar.regex == r"(?:[a-z]{1,3})(?:\ and\ (?:[a-z]{1,3}))?(?:\.|!)"
 
 
 def test_what_would_end_a_literal_or_a_class_is_escaped() -> None:
     quote = Grammar("quote", seq('a"\\\n\x00', chars("]^-\\")))
     assert quote.gbnf == r'root ::= "a\"\\\n\x00" [\x5d\x5e\x2d\x5c]'
-    assert re.fullmatch(quote.regex, 'a"\\\n\x00]')
     assert quote.accepts('a"\\\n\x00-')
 
 
@@ -58,12 +56,6 @@ def test_a_choice_of_nothing_is_refused() -> None:
         chars("")
     with pytest.raises(ValueError, match="a choice needs at least one"):
         alt()
-
-
-def test_few_texts_are_choices_and_many_are_none() -> None:
-    assert Grammar("x", alt("yes", seq("no", maybe("t")))).choices == ("yes", "no", "not")
-    assert Grammar("x", repeat(chars("", ("0", "9")), 1, 2)).choices == ()
-    assert Grammar("x", free_text(5)).choices == ()
 
 
 def test_the_beginning_of_a_text_is_known_from_a_wrong_one() -> None:

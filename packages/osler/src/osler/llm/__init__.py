@@ -4,7 +4,7 @@
       base.py         `LanguageModel`, `Likelihood`, `BatchLikelihood`, `Attentive`
       ask.py          the calls that are paid for, traced, and repaired where they do not parse;
                       a model in one role of a method, with its decoding settings
-      grammar/        formats of replies, as GBNF, regular expression, JSON schema or matcher
+      grammar/        formats of replies, as GBNF, JSON schema or matcher
       thinking.py     the split between a reasoning model's thoughts and its reply
       spans.py        the answer's place in a reply, and the least probability in it
       cache.py        files that are downloaded or derived once, and their hashes

@@ -53,8 +53,6 @@ _SCHEMA = {
 }
 _PROOFS = {
     ConstraintKind.GRAMMAR: ConstraintValues(gbnf=f'root ::= "{_WORD}"'),
-    ConstraintKind.REGEX: ConstraintValues(regex=_WORD),
-    ConstraintKind.CHOICE: ConstraintValues(choices=(_WORD,)),
     ConstraintKind.SCHEMA: ConstraintValues(json_schema=_SCHEMA),
 }
 """A word that nobody would say, asked for by a constraint alone."""
@@ -81,7 +79,7 @@ class OpenAIModel:
     @property
     def constrains(self) -> bool:
         """Whether any grammar may be asked for; else `complete` refuses those it cannot enforce."""
-        return bool(self.server.kinds & {ConstraintKind.GRAMMAR, ConstraintKind.REGEX})
+        return ConstraintKind.GRAMMAR in self.server.kinds
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         """Completes as `LanguageModel.complete` does.
@@ -115,7 +113,7 @@ class OpenAIModel:
         if constraint is None:
             raise CapabilityMissing(
                 f"{self.name} cannot be held to this grammar",
-                fix="use vLLM, SGLang, llama.cpp's server or a local model",
+                fix="use vLLM, llama.cpp's server or a local model",
             )
         if (raw := raw_text(messages)) is not None:
             return await self._request_raw(raw, sampling, constraint)
@@ -168,7 +166,7 @@ class OpenAIModel:
         if self.server.dialect not in RAW_DIALECTS:
             raise CapabilityMissing(
                 f"{self.name} accepts conversations only, not a raw prompt",
-                fix="use vLLM, SGLang, llama.cpp's server, a GGUF file or transformers",
+                fix="use vLLM, llama.cpp's server, a GGUF file or transformers",
             )
         body = completion_body(self.server, self._api.model, prompt, sampling, constraint)
         began = time.perf_counter()
@@ -245,7 +243,7 @@ async def connect_server(
     server = await _probe_first_reply(api, server)
     server = replace(server, kinds=await _probe_constraints(api, server))
     # Seen to work, not looked up: a proxy in front of the server may drop what it does not know.
-    for way in TRAITS[server.dialect].scorings:
+    if (way := TRAITS[server.dialect].scoring) is not None:
         scoring_model = ScoringOpenAIModel(api, replace(server, scoring=way))
         if await _scores_well(scoring_model):
             return scoring_model
@@ -308,7 +306,7 @@ async def _scores_well(model: ScoringOpenAIModel) -> bool:
     return True
 
 
-RAW_DIALECTS = frozenset({Dialect.VLLM, Dialect.SGLANG, Dialect.LLAMA_CPP, Dialect.GENERIC})
+RAW_DIALECTS = frozenset({Dialect.VLLM, Dialect.LLAMA_CPP, Dialect.GENERIC})
 """Servers that are known to read such a prompt as it stands; Ollama puts it into a template."""
 
 

@@ -26,7 +26,6 @@ class Dialect(StrEnum):
 
     LLAMA_CPP = "llama.cpp"
     VLLM = "vLLM"
-    SGLANG = "SGLang"
     OLLAMA = "Ollama"
     OPENROUTER = "OpenRouter"
     GENERIC = "generic"
@@ -36,8 +35,6 @@ class ConstraintKind(StrEnum):
     """The ways of constraining a reply, the most exact first."""
 
     GRAMMAR = "grammar"
-    REGEX = "regex"
-    CHOICE = "choice"
     SCHEMA = "schema"
 
 
@@ -45,8 +42,6 @@ class ScoringMethod(StrEnum):
     """The ways of scoring a given text."""
 
     ECHO = "echo"
-    PROMPT = "prompt_logprobs"
-    GENERATE = "generate"
     FORCED = "forced"
 
 
@@ -60,8 +55,8 @@ class DialectTraits:
     """A key of that endpoint's reply, or, without endpoints, of an entry in the list of models."""
     kinds: tuple[ConstraintKind, ...] = (ConstraintKind.SCHEMA,)
     """Constraints that it is tried for."""
-    scorings: tuple[ScoringMethod, ...] = ()
-    """The ways to score that are tried, in this order."""
+    scoring: ScoringMethod | None = None
+    """The way to score that is tried."""
     continues: bool = False
     """Set where it continues a message of the assistant's."""
     lists_models: bool = False
@@ -73,23 +68,16 @@ TRAITS: Mapping[Dialect, DialectTraits] = {
         ("/props",),
         "default_generation_settings",
         (ConstraintKind.GRAMMAR, ConstraintKind.SCHEMA),
-        (ScoringMethod.FORCED,),
+        ScoringMethod.FORCED,
         continues=True,
     ),
     Dialect.VLLM: DialectTraits(
         ("/version",),
         "version",
         tuple(ConstraintKind),
-        (ScoringMethod.ECHO, ScoringMethod.PROMPT),
+        ScoringMethod.ECHO,
         continues=True,
         lists_models=True,
-    ),
-    Dialect.SGLANG: DialectTraits(
-        ("/model_info", "/get_model_info"),
-        "model_path",
-        (ConstraintKind.GRAMMAR, ConstraintKind.REGEX, ConstraintKind.SCHEMA),
-        (ScoringMethod.GENERATE,),
-        continues=True,
     ),
     Dialect.OLLAMA: DialectTraits(("/api/version",), "version", lists_models=True),
     Dialect.OPENROUTER: DialectTraits(key="supported_parameters"),
@@ -123,10 +111,6 @@ class ReplyConstraint(Protocol):
     @property
     def gbnf(self) -> str: ...
     @property
-    def regex(self) -> str | None: ...
-    @property
-    def choices(self) -> tuple[str, ...]: ...
-    @property
     def json_schema(self) -> Mapping[str, Any] | None: ...
 
 
@@ -135,8 +119,6 @@ class ConstraintValues:
     """A `ReplyConstraint` as plain values."""
 
     gbnf: str = ""
-    regex: str | None = None
-    choices: tuple[str, ...] = ()
     json_schema: Mapping[str, Any] | None = None
 
 
@@ -162,15 +144,9 @@ def constraint_fields(server: ServerProfile, rule: ReplyConstraint) -> dict[str,
             names = {ConstraintKind.GRAMMAR: "grammar", ConstraintKind.SCHEMA: "json_schema"}
             return _first_field(server, rule, names)
         case Dialect.VLLM:
-            names = {ConstraintKind.GRAMMAR: "grammar", ConstraintKind.REGEX: "regex"}
-            names |= {ConstraintKind.CHOICE: "choice", ConstraintKind.SCHEMA: "json"}
+            names = {ConstraintKind.GRAMMAR: "grammar", ConstraintKind.SCHEMA: "json"}
             fields = _first_field(server, rule, names)
             return fields and {"structured_outputs": fields}
-        case Dialect.SGLANG:
-            fields = _first_field(
-                server, rule, {ConstraintKind.GRAMMAR: "ebnf", ConstraintKind.REGEX: "regex"}
-            )
-            return fields or _response_format(server, rule)
         case Dialect.OLLAMA:
             return _first_field(server, rule, {ConstraintKind.SCHEMA: "format"})
         case Dialect.OPENROUTER | Dialect.GENERIC:
@@ -182,12 +158,7 @@ def constraint_fields(server: ServerProfile, rule: ReplyConstraint) -> dict[str,
 def _first_field(
     server: ServerProfile, rule: ReplyConstraint, names: Mapping[ConstraintKind, str]
 ) -> dict[str, Any] | None:
-    forms = {
-        ConstraintKind.GRAMMAR: rule.gbnf,
-        ConstraintKind.REGEX: rule.regex,
-        ConstraintKind.CHOICE: list(rule.choices),
-        ConstraintKind.SCHEMA: rule.json_schema,
-    }
+    forms = {ConstraintKind.GRAMMAR: rule.gbnf, ConstraintKind.SCHEMA: rule.json_schema}
     # `names` is in the order of exactness: the first form that both sides have is taken.
     for kind, name in names.items():
         if forms[kind] and kind in server.kinds:
@@ -252,7 +223,7 @@ def sampling_fields(dialect: Dialect) -> dict[str, Any]:
     match dialect:
         case Dialect.LLAMA_CPP:
             return {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
-        case Dialect.VLLM | Dialect.SGLANG:
+        case Dialect.VLLM:
             return {"top_k": -1, "top_p": 1.0, "min_p": 0.0}
         case Dialect.OPENROUTER:
             # Else a provider that knows none of the fields may be chosen, and ignores them.
@@ -264,11 +235,8 @@ def sampling_fields(dialect: Dialect) -> dict[str, Any]:
 
 
 def _continuing_fields(dialect: Dialect, messages: Sequence[Message]) -> dict[str, Any]:
-    """Tells the servers that ask for it whether the last message is to be continued."""
-    if dialect is Dialect.VLLM:
-        return dict(turn_fields(messages))
-    goes_on = {"continue_final_message": bool(begun_text(messages))}
-    return goes_on if dialect is Dialect.SGLANG else {}
+    """Tells a server that asks for it whether the last message is to be continued."""
+    return dict(turn_fields(messages)) if dialect is Dialect.VLLM else {}
 
 
 def list_messages(messages: Sequence[Message]) -> list[dict[str, str]]:
@@ -392,9 +360,6 @@ def _is_raw(dialect: Dialect, sampling: Sampling) -> bool:
     """Returns whether log-probabilities are the raw model's, before grammar and temperature.
 
     Under a grammar vLLM tells them after the mask, so that every token is certain; of the
-    servers for which nothing is known that is assumed. SGLang tells those that it sampled by.
+    servers for which nothing is known that is assumed.
     """
-    if dialect is Dialect.LLAMA_CPP:
-        return True
-    sampled_raw = dialect is not Dialect.SGLANG or sampling.temperature in {0.0, 1.0}
-    return sampled_raw and not sampling.grammar
+    return dialect is Dialect.LLAMA_CPP or not sampling.grammar

@@ -1,8 +1,6 @@
-"""Scores given texts on servers, in the four ways that they offer.
+"""Scores given texts on servers, in the two ways that they offer.
 
-* `echo` and `prompt_logprobs` (vLLM) give back a prompt of token ids with their
-  log-probabilities, in one request;
-* SGLang's own `/generate` does the same in other words;
+* `echo` (vLLM) gives back a prompt of token ids with their log-probabilities, in one request;
 * llama.cpp's server has no such thing, so each token is forced by a logit bias, in a
   request of its own, as `llm/local/model.py` does it.
 """
@@ -16,7 +14,7 @@ from typing import Any, Protocol, assert_never
 from osler.llm.core.base import Message, TokenScore, raw_text
 from osler.llm.core.spans import decode_pieces, token_scores
 from osler.llm.server import replies
-from osler.llm.server.dialects import ScoringMethod, begun_text, list_messages, turn_fields
+from osler.llm.server.dialects import ScoringMethod, list_messages, turn_fields
 from osler.llm.server.endpoint import BadReply
 
 _FORCE = 1_000.0
@@ -44,16 +42,14 @@ async def score_text(
     way: ScoringMethod, ask: ServerRequest, model: str, context: Context, text: str
 ) -> tuple[TokenScore, ...]:
     """Scores the text's tokens after the context. Raises `BadReply` and what `ask` raises."""
-    # In what is sent to vLLM and SGLang as plain text, the model's own marks are tokens anyway.
+    # In what is sent to vLLM as plain text, the model's own marks are tokens anyway.
     if way is not ScoringMethod.FORCED and (raw := raw_text(context)) is not None:
         context = raw
     match way:
         case ScoringMethod.FORCED:
             return await score_by_forcing(ask, context, text)
-        case ScoringMethod.ECHO | ScoringMethod.PROMPT:
-            return await _score_by_echo(ask, model, context, text, way)
-        case ScoringMethod.GENERATE:
-            return await _score_by_generate(ask, context, text)
+        case ScoringMethod.ECHO:
+            return await _score_by_echo(ask, model, context, text)
         case _:
             assert_never(way)
 
@@ -62,21 +58,16 @@ async def score_text(
 
 
 async def _score_by_echo(
-    ask: ServerRequest, model: str, context: Context, text: str, way: ScoringMethod
+    ask: ServerRequest, model: str, context: Context, text: str
 ) -> tuple[TokenScore, ...]:
     continued = {} if isinstance(context, str) else turn_fields(context)
     before = await _tokenise_ids(ask, context, first=True, model=model, **continued)
     ids = await _tokenise_ids(ask, text, first=False, model=model)
-    _require_tokens(before, ids)
+    if not before or not ids:
+        raise BadReply("there are no tokens to score, or none before them")
     body: dict[str, Any] = {"model": model, "prompt": before + ids, "temperature": 0.0}
-    if way is ScoringMethod.ECHO:
-        body |= {"max_tokens": 0, "echo": True, "logprobs": 0}
-        reported = read_echo(await ask("/completions", body), len(before) + len(ids))
-    else:
-        # vLLM refuses 0 tokens without `echo`; the one that is made is thrown away.
-        body |= {"max_tokens": 1, "prompt_logprobs": 0}
-        reported = read_prompt(await ask("/completions", body), before + ids)
-    reported = reported[-len(ids) :]
+    body |= {"max_tokens": 0, "echo": True, "logprobs": 0}
+    reported = read_echo(await ask("/completions", body), len(before) + len(ids))[-len(ids) :]
     spans = spans_of([piece for piece, _ in reported], text)
     return token_scores(text, spans, [logprob for _, logprob in reported])
 
@@ -99,63 +90,10 @@ def read_echo(reply: Any, count: int) -> list[tuple[str, float]]:
     return [(str(piece), replies.check_logprob(value, piece)) for piece, value in told_of]
 
 
-def read_prompt(reply: Any, ids: Sequence[int]) -> list[tuple[str, float]]:
-    """Reads a reply with `prompt_logprobs`, which lists them by token id."""
-    places = replies.require_key(
-        replies.first_choice(reply), "prompt_logprobs", Sequence, "the first choice"
-    )
-    if len(places) != len(ids):
-        raise BadReply(f"the prompt of {len(ids)} tokens has {len(places)} log-probabilities")
-    read = []
-    for token, place in zip(ids[1:], places[1:], strict=True):
-        entry = replies.require_key(place, str(token), Mapping, "a place of prompt_logprobs")
-        piece = str(entry.get("decoded_token", ""))
-        read.append((piece, replies.check_logprob(entry.get("logprob"), piece)))
-    return read
-
-
-# SGLang
-
-
-async def _score_by_generate(
-    ask: ServerRequest, context: Context, text: str
-) -> tuple[TokenScore, ...]:
-    continued: dict[str, Any] = {}
-    if not isinstance(context, str):
-        continued = {"continue_final_message": bool(begun_text(context))}
-    before = await _tokenise_ids(ask, context, first=True, **continued)
-    ids = await _tokenise_ids(ask, text, first=False)
-    _require_tokens(before, ids)
-    body = {
-        "input_ids": before + ids,
-        "sampling_params": {"max_new_tokens": 1, "temperature": 0.0},
-        "return_logprob": True,
-        # One token before the text: the first in the reply has no log-probability.
-        "logprob_start_len": len(before) - 1,
-        "return_text_in_logprobs": True,
-    }
-    reported = read_generated(await ask("/generate", body, root=True), ids)
-    spans = spans_of([piece for piece, _ in reported], text)
-    return token_scores(text, spans, [logprob for _, logprob in reported])
-
-
-def read_generated(reply: Any, ids: Sequence[int]) -> list[tuple[str, float]]:
-    """Reads the last tokens of `input_token_logprobs`, triples that must be of these ids."""
-    meta = replies.require_key(reply, "meta_info", Mapping, "the reply")
-    reported = replies.require_key(meta, "input_token_logprobs", list, "meta_info")[-len(ids) :]
-    try:
-        triples = [(str(piece or ""), value, token) for value, token, piece in reported]
-    except (TypeError, ValueError) as error:
-        raise BadReply("input_token_logprobs are not triples") from error
-    if [token for _, _, token in triples] != list(ids):
-        raise BadReply("input_token_logprobs are of other tokens than were asked")
-    return [(piece, replies.check_logprob(value, piece)) for piece, value, _ in triples]
-
-
 async def _tokenise_ids(
     ask: ServerRequest, text: Context, *, first: bool, **more: Any
 ) -> list[int]:
-    """Tokenises by `/tokenize`, as vLLM and SGLang have it; messages by the chat template."""
+    """Tokenises by `/tokenize`, as vLLM has it; messages by the chat template."""
     if isinstance(text, str):
         fields: dict[str, Any] = {"prompt": text, "add_special_tokens": first}
     else:
@@ -165,11 +103,6 @@ async def _tokenise_ids(
     if not isinstance(ids, list) or not all(isinstance(one, int) for one in ids):
         raise BadReply("/tokenize gave no tokens")
     return ids
-
-
-def _require_tokens(before: Sequence[int], ids: Sequence[int]) -> None:
-    if not before or not ids:
-        raise BadReply("there are no tokens to score, or none before them")
 
 
 # llama.cpp

@@ -2,9 +2,8 @@
 
 A format is written once, from six parts (`lit`, `chars`, `seq`, `alt`, `repeat`,
 `named_rule`), and what an engine or a reader needs is derived from that: GBNF for
-llama.cpp and vLLM, a regular expression, the list of choices where it is short, a
-JSON schema where it was made from one, and a matcher in plain Python for replies of
-servers that ignore what they were asked for.
+llama.cpp and vLLM, a JSON schema where it was made from one, and a matcher in plain Python for
+replies of servers that ignore what they were asked for.
 
 Parts do not refer to themselves and every repetition is bounded: a small model
 held to an open repetition never stops. So each format is a regular language.

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, assert_never
 
 from osler.llm.core.grammar.nodes import Alt, Chars, Lit, Named, Node, Repeat, Seq
 
-_MANY = 64
-"""The longest list of choices that is handed to a server."""
 _JSON_PART = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|\s+')
 
 
@@ -27,18 +24,6 @@ class Grammar:
     @property
     def gbnf(self) -> str:
         return write_gbnf(self.root)
-
-    @property
-    def regex(self) -> str:
-        """A regular expression to be matched whole, without flags."""
-        return write_regex(self.root)
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """All texts of the format, when it has no more than 64; else empty."""
-        return (
-            tuple(dict.fromkeys(_list_texts(self.root))) if _count_texts(self.root) <= _MANY else ()
-        )
 
     @property
     def json_schema(self) -> dict[str, Any] | None:
@@ -72,61 +57,6 @@ def _rewrite_part(part: str) -> str:
     if part[0] != '"':
         return ""
     return json.dumps(json.loads(part), ensure_ascii=False) if _is_json(part) else part
-
-
-def _count_texts(node: Node) -> int:
-    """Counts the part's texts, at most; more than `_MANY` is as good as infinite."""
-    match node:
-        case Lit():
-            return 1
-        case Chars(ranges, negated):
-            return _MANY + 1 if negated else sum(ord(b) - ord(a) + 1 for a, b in ranges)
-        case Seq(parts):
-            total = 1
-            for part in parts:
-                total = min(total * _count_texts(part), _MANY + 1)
-            return total
-        case Alt(arms):
-            return min(sum(map(_count_texts, arms)), _MANY + 1)
-        case Repeat(part, least, most):
-            one = _count_texts(part)
-            powers = (int(one ** min(n, _MANY)) for n in range(least, min(most, least + _MANY) + 1))
-            return min(sum(powers), _MANY + 1)
-        case Named(_, part):
-            return _count_texts(part)
-        case _ as never:
-            assert_never(never)
-
-
-def _list_texts(node: Node) -> Iterator[str]:
-    """Yields the part's texts, which are few."""
-    match node:
-        case Lit(text):
-            yield text
-        case Chars(ranges):
-            for first, last in ranges:
-                yield from map(chr, range(ord(first), ord(last) + 1))
-        case Seq(parts):
-            yield from _join_parts(parts)
-        case Alt(arms):
-            for arm in arms:
-                yield from _list_texts(arm)
-        case Repeat(part, least, most):
-            for count in range(least, most + 1):
-                yield from _join_parts((part,) * count)
-        case Named(_, part):
-            yield from _list_texts(part)
-        case _ as never:
-            assert_never(never)
-
-
-def _join_parts(parts: tuple[Node, ...]) -> Iterator[str]:
-    if not parts:
-        yield ""
-        return
-    for head in _list_texts(parts[0]):
-        for tail in _join_parts(parts[1:]):
-            yield head + tail
 
 
 Places = frozenset[int]
@@ -205,31 +135,6 @@ def write_gbnf(root: Node) -> str:
     return "\n".join(lines)
 
 
-def write_regex(node: Node) -> str:
-    """Writes a regular expression for `re.fullmatch` and for engines that take one; no flags."""
-    match node:
-        case Lit(text):
-            return re.escape(text)
-        case Chars():
-            return _char_class(node)
-        case Seq(parts):
-            return "".join(
-                _regex_atom(part) if isinstance(part, Alt) else write_regex(part) for part in parts
-            )
-        case Alt(arms):
-            return "|".join(map(write_regex, arms))
-        case Repeat(part, least, most):
-            return _regex_atom(part) + _repeat_suffix(least, most)
-        case Named(_, part):
-            return _regex_atom(part)
-        case _ as never:
-            assert_never(never)
-
-
-def _regex_atom(node: Node) -> str:
-    return write_regex(node) if isinstance(node, Chars) else f"(?:{write_regex(node)})"
-
-
 def _collect_rules(node: Node, rules: dict[str, Node]) -> None:
     match node:
         case Named(name, part):
@@ -300,7 +205,6 @@ def _class_member(char: str) -> str:
 def _escape_char(char: str, plain: bool) -> str:
     if plain:
         return char
-    # \\x, \\u and \\U mean the same to llama.cpp's GBNF reader and to Python's `re`.
     code = ord(char)
     if code < 0x80:
         return f"\\x{code:02x}"
