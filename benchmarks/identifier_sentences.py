@@ -18,8 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from osler.sources.patients.identifiers.removal import find_identifiers
 from osler_lab.evaluate.intervals import proportion
+from osler_serve.clinic.identifiers.removal import find_identifiers
 
 MARK = re.compile(r"\[\[([A-Z]+):(.*?)\]\]")
 Span = tuple[int, int]

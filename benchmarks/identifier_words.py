@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "packages/osler/src/osler/sources/patients/identifiers"
+FOLDER = ROOT / "packages/osler/src/osler/sources"
 SAMPLE = ROOT / "packages/osler/src/osler/sample"
 MEDICAL = ("B_corpora/textbooks/*.gz", "B_corpora/medquad/*", "B_corpora/pubmed/*.jsonl")
 QUESTIONS = ("pubmedqa/*.json", "bioasq/*.json", "medmcqa/*.json", "medqa_us/*.jsonl")

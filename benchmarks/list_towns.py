@@ -15,8 +15,8 @@ import re
 import sys
 from pathlib import Path
 
-from osler.sources.patients.identifiers import found
-from osler.sources.patients.identifiers.found import read_words
+from osler.sources.common_words import read_words
+from osler_serve.clinic.identifiers import found
 
 PEOPLES = (
     "蒙古|回|藏|维吾尔|苗|彝|壮|布依|朝鲜|满|侗|瑶|白|土家|哈尼|哈萨克|傣|黎|傈僳|佤|畲|拉祜|水|东乡|纳西|景颇"

@@ -19,6 +19,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,13 @@ import numpy as np
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from osler.sources.patients.identifiers.chinese import COMPOUND, EVERY_SURNAME
-from osler.sources.patients.identifiers.found import is_common, read_words
-from osler.sources.patients.identifiers.removal import find_by_rules
-from osler.sources.patients.identifiers.tagger import describe_signs, describe_words
+from osler.sources.common_words import is_common, read_words
+from osler_serve.clinic.identifiers.chinese import COMPOUND, EVERY_SURNAME
+from osler_serve.clinic.identifiers.removal import find_by_rules
+from osler_serve.clinic.identifiers.tagger import describe_signs, describe_words
 
 HERE = Path(__file__).parent / "identifiers"
-FOLDER = Path(__file__).parents[1] / "packages/osler/src/osler/sources/patients/identifiers"
+FOLDER = Path(__file__).parents[1] / "packages/osler-serve/src/osler_serve/clinic/identifiers"
 WEIGHTS = FOLDER / "weights.json.xz"
 MANY = {"en": 16000, "zh": 18000}  # sentences
 NOTES = Path(__file__).parents[1] / "tests/fixtures/phi"
@@ -110,7 +111,7 @@ class EnglishNames:
         )
 
 
-LISTS = tomllib.loads((FOLDER / "lists.toml").read_text("utf-8"))
+LISTS = tomllib.loads((files("osler.sources") / "lists.toml").read_text("utf-8"))
 PARTS = tomllib.loads((HERE / "parts.toml").read_text("utf-8"))
 FILLERS = {slot: words.split() for slot, words in PARTS["fillers"].items()} | {
     "E": [one.title() for one in LISTS["eponyms"].split()],

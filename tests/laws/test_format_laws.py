@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from osler.errors import MalformedSource
 from osler.kb.ingest.chunk import document_passages
 from osler.sources.formats import markdown
-from osler.sources.formats.fhir import Fhir
 from osler.sources.formats.registry import FOLDER_PARSERS, PARSERS, FolderParser, sniff_file
 from osler.sources.records import Document, Drop, Parser, Record
 from osler.text import clean_text
+from osler_serve.clinic.records.fhir import Fhir
 
 PIECES = [
     b"<PubmedArticleSet>", b"<PubmedArticle>", b"<MedlineCitation><PMID>1</PMID><Article>",

@@ -7,9 +7,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from likeness import score_profiles
 
-from osler.sources.patients.codes import Code, CodeSystem, code_lineage
-from osler.sources.patients.patient_document import PatientProfile
-from osler.sources.patients.similar import Cohort
+from osler_serve.clinic.records.codes import Code, CodeSystem, code_lineage
+from osler_serve.clinic.records.patient_document import PatientProfile
+from osler_serve.clinic.records.similar import Cohort
 
 CODES = [
     *(Code(CodeSystem.ICD9, v) for v in ("250.00", "250.02", "401.9", "428.0", "V58.61", "038.9")),

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.kb.ingest.chunk import document_passages
-from osler.sources.patients.codes import Code, CodeSystem
-from osler.sources.patients.patient import Encounter, Fact, FactKind, Patient
-from osler.sources.patients.patient_document import document_of, list_entries, profile_of
+from osler_serve.clinic.records.codes import Code, CodeSystem
+from osler_serve.clinic.records.patient import Encounter, Fact, FactKind, Patient
+from osler_serve.clinic.records.patient_document import document_of, list_entries, profile_of
 
 codes = st.builds(
     Code,

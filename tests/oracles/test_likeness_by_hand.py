@@ -7,10 +7,10 @@ import math
 import pytest
 from likeness import score_profiles
 
-from osler.sources.patients.codes import Code, CodeLevel, CodeSystem, icd_code
-from osler.sources.patients.crosswalk import CodeMapping, Crosswalk
-from osler.sources.patients.patient_document import PatientProfile
-from osler.sources.patients.similar import Cohort, DiagnosisMatch
+from osler_serve.clinic.records.codes import Code, CodeLevel, CodeSystem, icd_code
+from osler_serve.clinic.records.crosswalk import CodeMapping, Crosswalk
+from osler_serve.clinic.records.patient_document import PatientProfile
+from osler_serve.clinic.records.similar import Cohort, DiagnosisMatch
 
 A = PatientProfile("a", frozenset({icd_code("4019", "9")}), 60, "female")
 B = PatientProfile("b", frozenset({icd_code("4019", "9"), icd_code("4280", "9")}), 80, "male")

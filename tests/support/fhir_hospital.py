@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import serialization as pem
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from synthetic_patients import SyntheticPatient
 
-from osler.sources.patients.fhir_server import BackendClient
+from osler_serve.clinic.records.fhir_server import BackendClient
 
 BASE = "https://fhir.example/r4"
 ENDPOINT = "https://auth.example/token"

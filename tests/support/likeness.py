@@ -1,11 +1,11 @@
-"""The likeness of two patients by its definition (`osler.sources.patients.similar`)."""
+"""The likeness of two patients by its definition (`osler_serve.clinic.records.similar`)."""
 
 from __future__ import annotations
 
 import math
 
-from osler.sources.patients.patient_document import PatientProfile
-from osler.sources.patients.similar import AGE_LOSS, AGE_SPAN, SEX_LOSS, Cohort
+from osler_serve.clinic.records.patient_document import PatientProfile
+from osler_serve.clinic.records.similar import AGE_LOSS, AGE_SPAN, SEX_LOSS, Cohort
 
 
 def score_profiles(cohort: Cohort, one: PatientProfile, other: PatientProfile) -> float:

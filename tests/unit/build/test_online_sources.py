@@ -15,7 +15,6 @@ from osler.build.knowledge import make_retriever, searched_sources
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
 from osler.retrieve.hybrid import HybridRetriever
-from osler.retrieve.patients import SimilarPatients
 from osler.retrieve.web import FusedRetriever, OnlineRetriever
 from osler.settings import Settings
 from osler.sources.catalogue import BOOK, EMR, RESEARCH, WEB, WIKI
@@ -25,8 +24,9 @@ from osler.sources.online.services import (
     PubMedService,
     SearxngService,
 )
-from osler.sources.patients.codes import CodeSystem
 from osler_lab.testing.scripted import HashingEncoder
+from osler_serve.clinic.records.codes import CodeSystem
+from osler_serve.clinic.records.search import SimilarPatients, open_patients
 
 SAMPLE = Path(__file__).parents[3] / "packages/osler/src/osler/sample"
 
@@ -137,4 +137,4 @@ def test_online_source_with_incomplete_settings_is_refused(
 
 def test_the_vocabulary_of_comparison_is_a_setting(kb: KnowledgeBase, tmp_path: Path) -> None:
     chosen = settings(tmp_path, emr={"target": "ICD-10-CM"})
-    assert online_sources.open_patients(chosen, kb).target is CodeSystem.ICD10
+    assert open_patients(chosen, kb).target is CodeSystem.ICD10

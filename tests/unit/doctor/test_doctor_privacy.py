@@ -18,7 +18,7 @@ from osler.doctor import (
 )
 from osler.kb.base import KnowledgeBase
 from osler.settings import Settings
-from osler.sources.patients.patient import FILE as KEY
+from osler.sources.patients import FILE as KEY
 from osler_serve.ledger import Ledger
 
 

@@ -23,8 +23,8 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.search import edge, generation
 from osler.kb.search.base import BackendChoice
 from osler.kb.store.access import FILE
-from osler.sources.patients.patient import FILE as KEY
-from osler.sources.patients.patient import use_secret
+from osler.sources.patients import FILE as KEY
+from osler.sources.patients import use_secret
 from osler.text import split_words
 from osler.types import Passage
 from osler_lab.testing.scripted import HashingEncoder

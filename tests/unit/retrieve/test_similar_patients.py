@@ -12,10 +12,10 @@ from osler.errors import SourceUnavailable
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import PassageFilter
 from osler.retrieve.hybrid import LexicalRetriever
-from osler.retrieve.patients import PatientIndex, SimilarPatients, profile_in
 from osler.sources.catalogue import EMR
-from osler.sources.patients.codes import icd_code
 from osler.types import Retriever
+from osler_serve.clinic.records.codes import icd_code
+from osler_serve.clinic.records.search import PatientIndex, SimilarPatients, profile_in
 
 TABLES = {
     "patients.csv": (

@@ -14,14 +14,14 @@ import pytest
 
 from osler.kb.base import KnowledgeBase
 from osler.sources.catalogue import EMR
-from osler.sources.formats.eicu import Clif, Eicu
-from osler.sources.formats.mimic import Mimic, MimicEd, Synthea
-from osler.sources.formats.omop import Omop
-from osler.sources.formats.patient_tables import PatientTables
-from osler.sources.patients.codes import CodeSystem
-from osler.sources.patients.patient import FactKind, Patient
-from osler.sources.patients.patient_document import document_of, profile_of
-from osler.sources.patients.similar import Cohort
+from osler_serve.clinic.records.codes import CodeSystem
+from osler_serve.clinic.records.eicu import Clif, Eicu
+from osler_serve.clinic.records.mimic import Mimic, MimicEd, Synthea
+from osler_serve.clinic.records.omop import Omop
+from osler_serve.clinic.records.patient import FactKind, Patient
+from osler_serve.clinic.records.patient_document import document_of, profile_of
+from osler_serve.clinic.records.patient_tables import PatientTables
+from osler_serve.clinic.records.similar import Cohort
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "D_emr"
 

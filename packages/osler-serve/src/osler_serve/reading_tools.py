@@ -20,7 +20,7 @@ from osler.errors import OslerError, UnknownPassage
 from osler.kb.base import KnowledgeBase
 from osler.settings.sections import AccessSettings, is_loopback
 from osler.sources.catalogue import EMR
-from osler.sources.patients.patient_document import RecordEntry, Resource, list_entries
+from osler_serve.clinic.records.patient_document import RecordEntry, Resource, list_entries
 from osler_serve.keys import Caller
 from osler_serve.problems import RefusedRequest
 from osler_serve.state import ServerState

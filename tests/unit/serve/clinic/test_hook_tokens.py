@@ -24,10 +24,10 @@ from synthetic_patients import SyntheticPatient  # noqa: E402
 
 from osler.audit.heads import LEDGER  # noqa: E402
 from osler.errors import BadConfig, SourceUnavailable  # noqa: E402
-from osler.sources.patients.fhir_server import fetch_record  # noqa: E402
 from osler_serve.clinic import outside  # noqa: E402
 from osler_serve.clinic.fhir_server import _get_resource  # noqa: E402
 from osler_serve.clinic.hook_tokens import read_hook_clients  # noqa: E402
+from osler_serve.clinic.records.fhir_server import fetch_record  # noqa: E402
 from osler_serve.keys import new_key  # noqa: E402
 from osler_serve.ledger import Ledger  # noqa: E402
 from osler_serve.problems import RefusedRequest  # noqa: E402

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from osler.sources.discover import discover
-from osler.sources.formats.eicu import Clif, Eicu
-from osler.sources.formats.mimic import Mimic, MimicEd, Synthea
-from osler.sources.formats.omop import Omop
-from osler.sources.formats.patient_tables import PatientTables
 from osler.sources.formats.registry import by_name, sniff_folder
-from osler.sources.patients.codes import Code, CodeSystem, icd_code
-from osler.sources.patients.patient import OLDEST, Encounter, FactKind, Lab, Patient
 from osler.sources.reading import read_records
 from osler.sources.records import Document, Drop
+from osler_serve.clinic.records.codes import Code, CodeSystem, icd_code
+from osler_serve.clinic.records.eicu import Clif, Eicu
+from osler_serve.clinic.records.mimic import Mimic, MimicEd, Synthea
+from osler_serve.clinic.records.omop import Omop
+from osler_serve.clinic.records.patient import OLDEST, Encounter, FactKind, Lab, Patient
+from osler_serve.clinic.records.patient_tables import PatientTables
 
 
 def write(folder: Path, tables: dict[str, str]) -> Path:

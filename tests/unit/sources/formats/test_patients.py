@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from osler.errors import MalformedSource
-from osler.sources.formats.fhir import Fhir
-from osler.sources.formats.mimic import Mimic
-from osler.sources.patients.codes import dotted_code
-from osler.sources.patients.patient import age_between, age_text
 from osler.sources.records import Document, Drop, Record, Section
+from osler_serve.clinic.records.codes import dotted_code
+from osler_serve.clinic.records.fhir import Fhir
+from osler_serve.clinic.records.mimic import Mimic
+from osler_serve.clinic.records.patient import age_between, age_text
 
 PATIENT = {
     "resourceType": "Patient",

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from osler.errors import MalformedSource
-from osler.sources.patients.codes import Code, CodeSystem, icd_code
-from osler.sources.patients.crosswalk import CodeTranslation, Crosswalk, translate_all
+from osler_serve.clinic.records.codes import Code, CodeSystem, icd_code
+from osler_serve.clinic.records.crosswalk import CodeTranslation, Crosswalk, translate_all
 
 ICD = Path(__file__).resolve().parents[5] / "shared" / "data" / "C_graphs" / "icd"
 

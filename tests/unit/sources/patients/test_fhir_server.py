@@ -13,7 +13,7 @@ pytest.importorskip("cryptography")
 from fhir_hospital import BASE, ENDPOINT, Hospital, make_client
 
 from osler.errors import BadConfig, MalformedSource, SourceUnavailable
-from osler.sources.patients.fhir_server import fetch_record, fetch_token
+from osler_serve.clinic.records.fhir_server import fetch_record, fetch_token
 
 
 @pytest.mark.parametrize("algorithm", ["RS384", "ES384"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadQuestion
-from osler.sources.patients.codes import (
+from osler_serve.clinic.records.codes import (
     Code,
     CodeLevel,
     CodeSystem,

@@ -12,21 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.kb.base import KnowledgeBase
-from osler.sources.patients.identifiers.removal import (
+from osler.sources.patients import FILE, hash_pseudonym, make_secret, pseudonymize_place, use_secret
+from osler.sources.records import Document, Section
+from osler_serve.clinic.identifiers.removal import (
     find_by_rules,
     find_identifiers,
     remove_from_document,
     remove_identifiers,
 )
-from osler.sources.patients.identifiers.tagger import find_tagged_names
-from osler.sources.patients.patient import (
-    FILE,
-    hash_pseudonym,
-    make_secret,
-    pseudonymize_place,
-    use_secret,
-)
-from osler.sources.records import Document, Section
+from osler_serve.clinic.identifiers.tagger import find_tagged_names
 
 SENTENCES = Path(__file__).parents[3] / "fixtures" / "phi"
 MARKED = Path(identifier_sentences.__file__).parent / "identifiers"

@@ -1,8 +1,9 @@
 """The verbs that the server adds to `osler`; nothing is imported before one is used."""
 
-from osler.cli.options import Verb, list_under
+from osler.cli.options import Verb, list_under, make_verbs
 
 VERBS = {
+    "kb": Verb(verbs=make_verbs("osler_serve.cli.patients", "patients", "record")),
     **list_under(
         "Ask",
         {

@@ -14,6 +14,8 @@ App Launch for its users.
 | `endpoints` | discovery, services and feedback |
 | `launch_flow` | SMART App Launch: from a record system's menu to the record |
 | `launch_sessions` | who has which patient open |
+| `records` | patients' records: readers, codes, similar patients |
+| `identifiers` | texts without what identifies a person |
 | `launch_page` | `/launch`, and what a launched user has open |
 
 For hooks no model is asked: a card consists of facts of the record, a computed number and a quoted

@@ -16,11 +16,11 @@ from pathlib import Path
 from osler.kb.ingest.chunk import document_passages
 from osler.retrieve.open_records import OPEN_RECORDS
 from osler.sources.catalogue import EMR
-from osler.sources.formats.fhir import Fhir
-from osler.sources.patients.patient import hash_pseudonym, use_secret
+from osler.sources.patients import hash_pseudonym, use_secret
 from osler.sources.records import Document, Section
 from osler.types import Passage
 from osler_serve.clinic.launch_flow import LaunchedRecord
+from osler_serve.clinic.records.fhir import Fhir
 from osler_serve.scopes import KeyScope
 
 COOKIE = "osler_launch"

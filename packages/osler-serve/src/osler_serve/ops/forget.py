@@ -29,7 +29,7 @@ from osler.kb.store.passages import delete_documents, set_meta
 from osler.runs import threads
 from osler.settings import Settings
 from osler.sources.catalogue import EMR
-from osler.sources.patients.patient import hash_pseudonym, use_secret
+from osler.sources.patients import hash_pseudonym, use_secret
 from osler_serve.ops import uploads
 from osler_serve.ops.forget_files import UNREAD, forget_samples, holds
 

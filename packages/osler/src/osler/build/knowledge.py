@@ -26,6 +26,7 @@ from osler.retrieve.relevance import OverlapRelevance, TermRarity, WordRelevance
 from osler.settings import Settings
 from osler.settings.sections import AccessSettings
 from osler.sources.catalogue import ALL_SOURCES, EMR, GRAPH
+from osler.sources.patients import import_clinic
 from osler.types import Hit, Relevance, Retriever
 
 if TYPE_CHECKING:
@@ -184,9 +185,8 @@ def make_retriever(
     if held or not sources:
         several.append(_index_retriever(settings, kb, encoder, held))
     if sources == (EMR,) and held:
-        from osler.retrieve.patients import SimilarPatients
-
-        several = [SimilarPatients(online_sources.open_patients(settings, kb), several[0])]
+        patients = import_clinic("records.search")
+        several = [patients.SimilarPatients(patients.open_patients(settings, kb), several[0])]
     if EMR in sources and open_record_source(settings.access):
         several.append(OpenRecordRetriever(settings.access.patients))
     if GRAPH in sources and (graph := graphs.open_graph(settings)) is not None:

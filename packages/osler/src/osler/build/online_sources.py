@@ -1,4 +1,4 @@
-"""Opens online searches and the patients of the knowledge base, as the settings say."""
+"""Opens online searches, as the settings say."""
 
 from __future__ import annotations
 
@@ -14,28 +14,12 @@ from osler.sources.catalogue import RESEARCH, WEB, WIKI
 from osler.types import Passage
 
 if TYPE_CHECKING:
-    from osler.kb.base import KnowledgeBase
-    from osler.retrieve.patients import PatientIndex
     from osler.retrieve.web import OnlineRetriever
     from osler.sources.online.cache import ReplyCache
     from osler.sources.online.client import OnlineClient, SearchService
 
 # Documents that an engine outside is asked for.
 _DOCUMENTS = 5
-
-
-def open_patients(settings: Settings, kb: KnowledgeBase) -> PatientIndex:
-    """The patients of the knowledge base, compared in the vocabulary that is set.
-
-    Raises `MalformedSource` for a map of codes that is none.
-    """
-    from osler.retrieve.patients import PatientIndex
-    from osler.sources.patients.codes import CodeSystem
-    from osler.sources.patients.crosswalk import Crosswalk
-
-    maps = settings.emr.maps
-    walk = Crosswalk.read_files(maps) if maps else None
-    return PatientIndex(kb, walk, CodeSystem(settings.emr.target))
 
 
 def online_names(settings: Settings) -> tuple[str, ...]:

@@ -25,8 +25,7 @@ _KB = {
     **make_verbs("osler.cli.kb_search", "search", "get"),
     **make_verbs("osler.cli.kb", "rm"),
     **make_verbs("osler.cli.kb_keep", "update", "correct", "snapshot", "export"),
-    **make_verbs("osler.cli.kb_search", "patients"),
-    **make_verbs("osler.cli.kb_keep", "record", "fetch"),
+    **make_verbs("osler.cli.kb_keep", "fetch"),
     **make_verbs("osler.cli.kb_extract", "extract", "index"),
     "graph": Verb("Concepts and their relations.", verbs=_GRAPH),
 }
@@ -85,7 +84,7 @@ class RootGroup(LazyGroup, ErrorGroup):
 
     def __init__(self, **given: Any) -> None:
         # Not in `verbs`: this module is imported by those that hold the other packages' verbs.
-        super().__init__(verbs={**self.verbs, **installed_verbs()}, **given)
+        super().__init__(verbs=installed_verbs(self.verbs), **given)
 
 
 app = typer.Typer(

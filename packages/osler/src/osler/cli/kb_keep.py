@@ -1,4 +1,4 @@
-"""`osler kb update|correct|snapshot|export|fetch|record`: what keeps a knowledge base up."""
+"""`osler kb update|correct|snapshot|export|fetch`: what keeps a knowledge base up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import typer
 
 from osler.cli.kb import PATIENCE, Wait, count_by_words, open_kb, show_added
 from osler.cli.library import fetch_library, list_recipes
-from osler.cli.options import JsonSession
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
@@ -329,65 +328,3 @@ def _add_command(recipe: DownloadRecipe, folder: Path) -> str:
 
     form = f" --format {recipe.format}" if recipe.format else ""
     return f"osler kb add {shlex.quote(str(folder))} --source {recipe.source}{form}"
-
-
-def record(
-    here: JsonSession,
-    server: Annotated[str, typer.Argument(help="Address of the FHIR R4 server.")],
-    patient: Annotated[str, typer.Argument(help="Id of the Patient resource.")],
-    out: Annotated[Path, typer.Option(help="File to write; it must not exist yet.")],
-    token_file: Annotated[
-        Path | None, typer.Option(help="File with a token that you have.", show_default=False)
-    ] = None,
-    client: Annotated[
-        str, typer.Option(help="Name of this client at the server (SMART Backend Services).")
-    ] = "",
-    key: Annotated[
-        Path | None, typer.Option(help="Its private key, PEM.", show_default=False)
-    ] = None,
-    key_id: Annotated[str, typer.Option(help="`kid` of its public key at the server.")] = "",
-    algorithm: Annotated[str, typer.Option(help="RS384 or ES384.")] = "RS384",
-) -> None:
-    """Read a patient's whole record from a FHIR server into a file: `Patient/ID/$everything`.
-
-    The file holds names and dates, and only you can read it: add it with
-    `osler kb add FILE --source emr`, which leaves them out, and delete it.
-    """
-    import json
-    import os
-
-    import httpx2
-
-    from osler.errors import BadConfig
-    from osler.sources.patients.fhir_server import BackendClient, fetch_record, fetch_token
-
-    with httpx2.Client(follow_redirects=False, timeout=30) as http:
-        if token_file is not None:
-            token = _read(token_file).strip()
-        elif key is not None and client and key_id:
-            signer = BackendClient(client, _read(key), key_id, algorithm)
-            token = fetch_token(server, signer, http)
-        else:
-            raise BadConfig(
-                "a FHIR server wants a token",
-                fix="give --token-file, or --client, --key and --key-id",
-            )
-        bundle = fetch_record(server, patient, token, http)
-    try:
-        place = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError as error:
-        raise BadConfig(f"{out} cannot be written: {error.strerror}", fix="name another") from error
-    with os.fdopen(place, "w", encoding="utf-8") as file:
-        json.dump(bundle, file, ensure_ascii=False)
-    count = len(bundle["entry"])
-    line = f"{count:,} resources; next: osler kb add {out} --source emr, then delete the file"
-    here.report_line(line, {"file": str(out), "resources": count})
-
-
-def _read(path: Path) -> str:
-    from osler.errors import BadConfig
-
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadConfig(f"{path} cannot be read: {error}", fix="name another file") from error

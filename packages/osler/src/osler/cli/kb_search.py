@@ -1,10 +1,9 @@
-"""`osler kb search|get|patients`: reading a knowledge base."""
+"""`osler kb search|get`: reading a knowledge base."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,9 +14,7 @@ from osler.cli.session import ABSTAINED, CliSession
 from osler.errors import UnknownPassage
 
 if TYPE_CHECKING:
-    from osler.retrieve.patients import PatientIndex, PatientMatch
     from osler.settings import Settings
-    from osler.sources.patients.patient_document import PatientProfile
 
 
 def search(
@@ -139,117 +136,3 @@ def _show_passage(here: CliSession, id: str, around: int) -> None:
     facts = {**asdict(provenance), "added": format_time(provenance.added), "document": ""}
     page = Group(passages_page(passages, id), "", document_page(facts))
     here.show_result(page, document)
-
-
-def patients(
-    here: JsonSession,
-    query: Annotated[
-        Path | None,
-        typer.Argument(help="A record in a format that `kb add` reads, or a text with codes."),
-    ] = None,
-    code: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--code", "-c", help='A code, as in "E11.9" or "ICD-9-CM 250.00"; repeatable.'
-        ),
-    ] = None,
-    age: Annotated[int | None, typer.Option(min=0, max=150, help="Age in years.")] = None,
-    sex: Annotated[str | None, typer.Option(help="Sex: female, male or other.")] = None,
-    k: Annotated[int, typer.Option("--k", min=1, max=200, help="How many to show.")] = 10,
-) -> None:
-    """List the most similar patients of source emr, and why. Exit code 1: none.
-
-    Similarity 1 is an identical record, 0 one with nothing in common.
-    """
-    from rich.console import Group
-
-    from osler.audit.entries import record_reading
-    from osler.build.knowledge import open_knowledge_base
-    from osler.build.online_sources import open_patients as of_knowledge_base
-    from osler.cli.tables import document_page
-    from osler.sources.catalogue import EMR
-
-    settings = here.load_settings()
-    with open_knowledge_base(settings) as kb:
-        held = of_knowledge_base(settings, kb)
-        profile = _read_profile(held, query, code or [], age, sex)
-        opened = settings.access.may_open
-        matches = [
-            match
-            for match in held.nearest_patients(profile, k=k)
-            if opened(EMR, match.passage.id.partition("#")[0])
-        ]
-        cohort = held.load_snapshot().cohort
-    unmapped = {system.value: count for system, count in cohort.unmapped.items()}
-    asked = " ".join(sorted(map(str, profile.codes)))
-    record_reading(settings, "patients", asked, [match.passage.id for match in matches])
-    document = {
-        "asked": {"codes": sorted(map(str, profile.codes)), "age": profile.age, "sex": profile.sex},
-        "patients": [_match_document(each) for each in matches],
-        "compared": len(cohort),
-        "unmapped": unmapped,
-    }
-    pages = [
-        document_page(
-            {"patient": one.passage.title, **_match_document(one), "passage": one.passage.id}
-        )
-        for one in matches
-    ]
-    facts = {"compared": len(cohort), "codes without a map": unmapped}
-    here.show_result(Group(*pages, document_page(facts)), document)
-    if not matches:
-        raise typer.Exit(ABSTAINED)
-
-
-def _read_profile(
-    held: PatientIndex, query: Path | None, written: list[str], age: int | None, sex: str | None
-) -> PatientProfile:
-    """Merges the file's profile with the options; options take precedence."""
-    from dataclasses import replace
-
-    from osler.errors import BadQuestion
-    from osler.sources.patients.codes import parse_code
-    from osler.sources.patients.patient import group_age
-    from osler.sources.patients.patient_document import PatientProfile
-
-    if sex is not None and sex not in {"female", "male", "other"}:
-        raise BadQuestion(f"unknown --sex {sex!r}", fix="use female, male or other")
-    profile = _read_patient(held, query) if query else PatientProfile("query")
-    codes = profile.codes | frozenset(map(parse_code, written))
-    if not codes:
-        raise BadQuestion(
-            "there is no diagnosis to compare with", fix="give --code, or a file with codes"
-        )
-    return replace(
-        profile,
-        codes=codes,
-        age=profile.age if age is None else group_age(age),
-        sex=profile.sex if sex is None else sex,
-    )
-
-
-def _read_patient(held: PatientIndex, path: Path) -> PatientProfile:
-    """The profile of the first patient in the file, else of the codes and names in its text."""
-    from osler.sources.formats.reading import decode_text
-    from osler.sources.patients.patient_document import profile_of
-    from osler.sources.reading import read
-    from osler.sources.records import Document
-
-    # A bundle or a folder of tables may hold many patients: the first is the one asked about.
-    for record in read(path):
-        if isinstance(record, Document) and record.kind.endswith("atient"):
-            return profile_of("query", record.sections, record.title)
-    return held.read_profile(decode_text(path.read_bytes(), path.name) if path.is_file() else "")
-
-
-def _match_document(found: PatientMatch) -> dict[str, object]:
-    from osler.reports.knowledge import PassageView
-
-    return {
-        "passage": PassageView.document_of(found.passage),
-        "score": round(found.similar.score, 6),
-        "matches": [
-            {"asked": str(match.asked), "found": str(match.found), "level": match.level.value}
-            for match in found.similar.matches
-        ],
-    }

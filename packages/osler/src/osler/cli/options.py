@@ -225,15 +225,17 @@ def list_under(part: str, verbs: Mapping[str, Verb]) -> dict[str, Verb]:
     return {name: replace(verb, part=part) for name, verb in verbs.items()}
 
 
-def installed_verbs() -> dict[str, Verb]:
-    """The verbs of the laboratory and of the server, where they are installed.
+def installed_verbs(own: Mapping[str, Verb]) -> dict[str, Verb]:
+    """The verbs of the laboratory and of the server, where they are installed; those of a group
+    that is there already join it.
 
     Found by name: to ask for entry points takes longer than all else that help does.
     """
-    found: dict[str, Verb] = {}
-    for package in PACKAGES:
-        if find_spec(package):
-            found |= import_module(f"{package}.cli").VERBS
+    found = dict(own)
+    for package in filter(find_spec, PACKAGES):
+        for name, verb in import_module(f"{package}.cli").VERBS.items():
+            group = found.get(name)
+            found[name] = replace(group, verbs={**group.verbs, **verb.verbs}) if group else verb
     return found
 
 

@@ -23,8 +23,8 @@ from osler.errors import KnowledgeBaseMissing, OslerError
 from osler.kb.store.access import FILE as DATABASE
 from osler.settings import Settings
 from osler.sources.catalogue import ALL_SOURCES, EMR
-from osler.sources.patients.patient import FILE as KEY
-from osler.sources.patients.patient import read_secret
+from osler.sources.patients import FILE as KEY
+from osler.sources.patients import read_secret
 from osler.text import suggest_word
 from osler.types import Question
 

@@ -371,7 +371,7 @@ class KnowledgeBase(KnowledgeBaseReader):
     @contextmanager
     def _open_for_writing(self, progress: Progress | None) -> Iterator[sqlite3.Connection]:
         # What writes texts is imported when something is written: a question reads.
-        from osler.sources.patients.patient import use_secret
+        from osler.sources.patients import use_secret
 
         say = progress or ignore_progress
         with (

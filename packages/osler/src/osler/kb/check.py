@@ -18,7 +18,7 @@ from osler.kb.ingest import prepare
 from osler.kb.search.base import unit_problem
 from osler.kb.store.passages import is_sealed, read_meta
 from osler.sources.catalogue import EMR, PATIENT, SYNTHETIC
-from osler.sources.patients.patient import read_secret
+from osler.sources.patients import read_secret
 from osler.types import Language
 
 

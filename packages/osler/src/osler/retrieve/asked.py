@@ -19,7 +19,7 @@ from osler.kb.search.sparse import stem_terms
 from osler.retrieve import content_terms
 from osler.retrieve.entity_names import packaged_names
 from osler.retrieve.lexicon import Lexicon, OtherNames, packaged_lexicon
-from osler.sources.patients.identifiers.found import is_common
+from osler.sources.common_words import is_common
 from osler.text import has_cjk, language_of
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Sources of evidence: files of many formats, downloads, patient records, online services.
+"""Sources of evidence: files of many formats, downloads, online services.
 
 A source becomes passages in three steps, of which this package holds the first two:
 
@@ -14,7 +14,7 @@ A source becomes passages in three steps, of which this package holds the first 
 | `discover`   | files, folders and archive members at a path, with their parsers          |
 | `reading`    | all records of a path                                                     |
 | `formats`    | a parser for each public format                                           |
-| `patients`   | one neutral record for all databases of patients; similar patients        |
+| `patients`   | pseudonyms, and the clinic that reads records, where it is installed      |
 | `online`     | Wikipedia, PubMed and web search, through one bounded HTTP client         |
 | `download`   | recipes for public corpora and ontologies, fetched so that they resume    |
 

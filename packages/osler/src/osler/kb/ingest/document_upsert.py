@@ -32,8 +32,7 @@ from osler.kb.store.passages import (
 )
 from osler.kb.store.works import insert_work
 from osler.sources.formats.reading import id_of
-from osler.sources.patients.identifiers.removal import remove_identifiers
-from osler.sources.patients.patient import is_deidentified
+from osler.sources.patients import import_clinic, is_deidentified
 from osler.sources.records import Deleted, Drop
 from osler.text import language_of
 
@@ -313,7 +312,7 @@ def replace_text(db: sqlite3.Connection, id: str, text: str, encoder: Encoder | 
     if not text.strip():
         raise KnowledgeBaseError("the text is empty", fix="`osler kb rm` takes a document out")
     if is_deidentified(old.source):
-        text = remove_identifiers(text)
+        text = import_clinic("identifiers.removal").remove_identifiers(text)
     if text == old.text:
         return Correction(old, old, (number, number), has_vector=True)
     new = replace(old, text=text, language=language_of(text))

@@ -14,7 +14,7 @@ from osler.kb.ingest import prepare
 from osler.kb.ingest.prepare import IngestOptions
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import delete_documents
-from osler.sources.patients.patient import pseudonymize_place
+from osler.sources.patients import pseudonymize_place
 from osler.sources.records import Drop
 
 RACY = 2 * 10**9

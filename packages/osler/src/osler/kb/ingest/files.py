@@ -33,7 +33,7 @@ from osler.kb.ingest.prepare import (
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import Progress, set_meta
 from osler.sources.discover import Found, FoundFile, check_paths, hash_tree, list_path, open_listing
-from osler.sources.patients.patient import pseudonymize_place
+from osler.sources.patients import pseudonymize_place
 from osler.sources.records import Drop
 from osler.types import Passage
 

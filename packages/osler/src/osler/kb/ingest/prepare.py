@@ -23,8 +23,12 @@ from osler.kb.ingest.chunk import OMNI, document_passages, parse_chunking
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import check_source, columns_of, index_tokens, size_of
 from osler.sources.catalogue import EMR, GUIDELINE, is_patients, trust_of
-from osler.sources.patients.identifiers.removal import remove_from_document
-from osler.sources.patients.patient import holds_resources, is_deidentified, pseudonymize_place
+from osler.sources.patients import (
+    holds_resources,
+    import_clinic,
+    is_deidentified,
+    pseudonymize_place,
+)
 from osler.sources.records import Deleted, Document, Drop, Record, Section
 from osler.text import make_slug
 from osler.types import Passage
@@ -191,7 +195,7 @@ def prepare_record(record: Record, how: IngestOptions) -> Outcome:
     record = _shorten_names(record)
     # A patient's record is made without identifiers; its numbers are no telephones.
     if is_deidentified(how.source) and not record.kind.endswith("atient"):
-        record = remove_from_document(record)
+        record = _without_identifiers(record)
     if how.illustrative:
         # Identifiers of sample texts are invented: an address made of one leads nowhere.
         record = replace(record, illustrative=True, url="")
@@ -204,6 +208,11 @@ def prepare_record(record: Record, how: IngestOptions) -> Outcome:
         for passage in document_passages(record, how.source, how.licence, parse_chunking(how.chunk))
     )
     return _make_prepared(record, how, rows) if rows else Drop(record.id, EMPTY)
+
+
+def _without_identifiers(document: Document) -> Document:
+    cleaned: Document = import_clinic("identifiers.removal").remove_from_document(document)
+    return cleaned
 
 
 def _make_prepared(
@@ -263,6 +272,7 @@ BROKEN = frozenset(
         "too large for one document",
         *("encrypted", "needs osler[pdf]", "needs osler[parquet]", "needs osler[xlsx]"),
         "needs osler[references]",
+        "needs osler[serve]",
         *("needs osler[zim]", "pictures of pages: make their text with ocrmypdf first"),
     }
 )

@@ -20,7 +20,7 @@ from osler.kb.store.access import (
     write_transaction,
 )
 from osler.kb.store.works import add_work_tables
-from osler.sources.patients.patient import make_secret
+from osler.sources.patients import make_secret
 
 SCHEMA = 4
 """Raised when a table changes, or when `osler.text.split_words` does: the index holds its tokens.

@@ -10,5 +10,5 @@ modules that they share:
 | `json_lines`, `rows`        | JSON in a stream; records with named fields as documents       |
 | `safe_xml`                  | XML as a stream of records; trees of titled sections           |
 | `sections`                  | sections under heading lines, without references; a concept's  |
-| `patient_tables`, `tables`  | databases of patients, as one document a patient; joins on disk |
+| `tables`                    | tables of a folder as rows, joined on disk                      |
 """

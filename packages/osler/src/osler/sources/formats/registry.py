@@ -9,8 +9,7 @@ from typing import BinaryIO, Protocol, runtime_checkable
 
 from osler.errors import BadConfig, MalformedSource
 from osler.sources.formats.collection_xml import Cnxml, MedquadXml, NgcXml
-from osler.sources.formats.eicu import Clif, Eicu
-from osler.sources.formats.fhir import Fhir
+from osler.sources.formats.containers import require_package
 from osler.sources.formats.html import Html
 from osler.sources.formats.jats import Jats
 from osler.sources.formats.json_lines import OslerJsonl
@@ -22,10 +21,8 @@ from osler.sources.formats.json_records import (
 )
 from osler.sources.formats.labels import OpenfdaLabels, Spl
 from osler.sources.formats.markdown import Markdown, Plain
-from osler.sources.formats.mimic import Mimic, MimicEd, Synthea
 from osler.sources.formats.obo import Obo
 from osler.sources.formats.office import Docx, Xlsx
-from osler.sources.formats.omop import Omop
 from osler.sources.formats.pdf import Pdf
 from osler.sources.formats.pubmed import Medline, PubmedXml
 from osler.sources.formats.reading import extension_of
@@ -36,6 +33,7 @@ from osler.sources.formats.trials import ClinicalTrialsJson
 from osler.sources.formats.wikis import Kilt, Mediawiki, WikiApi, Wikiextractor
 from osler.sources.formats.zim import Zim
 from osler.sources.formats.zotero import Zotero
+from osler.sources.patients import CLINIC, has_clinic, import_clinic
 from osler.sources.records import Parser, Record
 from osler.text import load_plugins
 
@@ -76,6 +74,42 @@ class CompanionParser(Protocol):
         """The parser with these companions. Raises `MalformedSource` for an unreadable one."""
 
 
+class UnreadRecords:
+    """Records of patients, where what leaves their names out is not installed: nothing else may
+    read them, so they are dropped for that reason."""
+
+    name = "records"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        return _RESOURCE.search(head) is not None
+
+    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
+        require_package(CLINIC, "serve", name)
+        yield from ()
+
+    def matches_folder(self, folder: Path) -> bool:
+        return any(_OF_PEOPLE.fullmatch(path.name) for path in folder.iterdir())
+
+    def parse_folder(self, folder: Path) -> Iterator[Record]:
+        require_package(CLINIC, "serve", folder.name)
+        yield from ()
+
+
+_RESOURCE = re.compile(rb'"resourceType"\s*:|hl7\.org/fhir')
+_OF_PEOPLE = re.compile(
+    r"(?:(?:clif_)?patients?|person|edstays)\.(?:csv|parquet)(?:\.gz)?", re.IGNORECASE
+)
+
+
+def _record_parsers() -> tuple[tuple[Parser, ...], tuple[FolderParser, ...]]:
+    if not has_clinic():
+        return (UnreadRecords(),), (UnreadRecords(),)
+    records = import_clinic("records.readers")
+    return records.PARSERS, records.FOLDER_PARSERS
+
+
+_RECORDS, _RECORD_FOLDERS = _record_parsers()
+
 PARSERS: tuple[Parser, ...] = (
     *(parser() for parser in load_plugins("osler.formats").values()),
     OslerJsonl(),
@@ -93,7 +127,7 @@ PARSERS: tuple[Parser, ...] = (
     Docx(),
     ClinicalTrialsJson(),
     OpenfdaLabels(),
-    Fhir(),
+    *_RECORDS,
     WikiApi(),
     GuidelineJsonl(),
     MedragJsonl(),
@@ -117,12 +151,7 @@ what is known by its contents, then what is known by its name."""
 
 FOLDER_PARSERS: tuple[FolderParser, ...] = (
     Rrf(),
-    Mimic(),
-    MimicEd(),
-    Eicu(),
-    Omop(),
-    Clif(),
-    Synthea(),
+    *_RECORD_FOLDERS,
     Zotero(),
 )
 

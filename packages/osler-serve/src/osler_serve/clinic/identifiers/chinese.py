@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from osler.sources.patients.identifiers.found import Identifier, Patterns, read_words
+from osler.sources.common_words import read_words
+from osler_serve.clinic.identifiers.found import Identifier, Patterns
 
 _H = r"[\u4e00-\u9fff]"
 # The commonest surnames, which cover nearly everybody, and the compound ones.

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from osler.sources.patients.identifiers.found import Identifier, is_common, is_listed, read_words
+from osler.sources.common_words import is_common, is_listed, read_words
+from osler_serve.clinic.identifiers.found import Identifier
 
 _CAP = r"(?:St\.?|[A-Z][\w'’-]*)"
 _KIND = (

@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from osler.sources.formats import patient_tables as to
-from osler.sources.formats.patient_tables import PatientTables, need
 from osler.sources.formats.tables import Row, ScratchRow
-from osler.sources.patients.codes import Code, CodeSystem, icd_code, version_of
-from osler.sources.patients.patient import OLDEST, FactKind
+from osler_serve.clinic.records import patient_tables as to
+from osler_serve.clinic.records.codes import Code, CodeSystem, icd_code, version_of
+from osler_serve.clinic.records.patient import OLDEST, FactKind
+from osler_serve.clinic.records.patient_tables import PatientTables, need
 
 _RANKS = {"primary": "1", "major": "2", "other": "3"}
 _SEXES = frozenset({"female", "male", "other"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osler.sources.patients.identifiers.found import Patterns
+from osler_serve.clinic.identifiers.found import Patterns
 
 _MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"

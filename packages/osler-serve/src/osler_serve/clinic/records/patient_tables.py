@@ -25,8 +25,11 @@ from osler.sources.formats.tables import (
     open_scratch,
     read_rows,
 )
-from osler.sources.patients.codes import Code, CodeSystem
-from osler.sources.patients.patient import (
+from osler.sources.patients import hash_pseudonym
+from osler.sources.records import Drop, Record
+from osler.text import make_slug
+from osler_serve.clinic.records.codes import Code, CodeSystem
+from osler_serve.clinic.records.patient import (
     Encounter,
     Fact,
     FactKind,
@@ -34,11 +37,8 @@ from osler.sources.patients.patient import (
     Patient,
     age_between,
     group_age,
-    hash_pseudonym,
 )
-from osler.sources.patients.patient_document import document_of
-from osler.sources.records import Drop, Record
-from osler.text import make_slug
+from osler_serve.clinic.records.patient_document import document_of
 
 _TABLES = (
     "CREATE TABLE person (key TEXT PRIMARY KEY, id TEXT, code TEXT, sex TEXT, born TEXT,"

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from osler.errors import MalformedSource
-from osler.sources.patients.codes import Code, CodeSystem, icd_code, version_of
+from osler_serve.clinic.records.codes import Code, CodeSystem, icd_code, version_of
 
 _GEM_LINE = re.compile(r"\s*([0-9A-Z]{3,7})\s+([0-9A-Za-z]{3,7})\s+([01]{3}\d\d)\s*")
 _FLAGS = re.compile(r"[01]{3}\d\d")

@@ -1,54 +1,11 @@
-"""Identifiers as spans of a text, and the words by which a name is told apart.
-
-`words.txt.xz` holds words, not sentences: English ones that stand twice in lower case, or three
-times with a capital in medical texts, and pairs of Chinese characters that stand twice. The texts
-have open licences (docs/guide/security.md). Rare names are in none of them.
-"""
+"""Identifiers as spans of a text: rules that find them, and what is kept of those that overlap."""
 
 from __future__ import annotations
 
-import lzma
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Literal
-
-_FOLDER = files("osler.sources.patients.identifiers")
-
-
-@cache
-def _read_lists() -> dict[str, frozenset[str]]:
-    lists = tomllib.loads((_FOLDER / "lists.toml").read_text(encoding="utf-8"))
-    return {name: frozenset(words.split()) for name, words in lists.items()}
-
-
-@cache
-def read_words() -> frozenset[str]:
-    """English words in lower case, and pairs of Chinese characters."""
-    packed = (_FOLDER / "words.txt.xz").read_bytes()
-    return frozenset(lzma.decompress(packed).decode().split())
-
-
-def is_listed(word: str, *lists: str) -> bool:
-    """Whether the word, in any case, stands in one of the lists of `lists.toml`."""
-    return any(word.casefold() in _read_lists()[name] for name in lists)
-
-
-def is_common(word: str) -> bool:
-    """Whether a word of ordinary or medical texts, of a brand, or all its hyphenated parts are."""
-    lower = word.casefold().replace("’", "'").removesuffix("'s")
-    parts = [part for part in lower.split("-") if part]
-    return all(
-        part in read_words()
-        or len(part) <= 2 < len(word)
-        or is_listed(part, "eponyms", "brands")
-        or part.removesuffix("s") in read_words()
-        for part in parts
-    )
-
 
 Kind = Literal["NAME", "DATE", "PHONE", "EMAIL", "ID", "ADDRESS", "PLACE", "AGE", "URL"]
 """PLACE is a named hospital, school, employer, ward or street; AGE one over 89, as Safe Harbor has

@@ -21,13 +21,13 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from osler.sources.formats import patient_tables as to
-from osler.sources.formats.patient_tables import PatientTables, need
 from osler.sources.formats.tables import Row, ScratchRow, find_table, read_rows
-from osler.sources.patients.codes import Code, CodeSystem, icd_code, version_of
-from osler.sources.patients.patient import FactKind, Patient
 from osler.sources.records import Drop
 from osler.text import make_slug
+from osler_serve.clinic.records import patient_tables as to
+from osler_serve.clinic.records.codes import Code, CodeSystem, icd_code, version_of
+from osler_serve.clinic.records.patient import FactKind, Patient
+from osler_serve.clinic.records.patient_tables import PatientTables, need
 
 # Concepts of OMOP's own vocabulary Gender.
 _SEXES = {"8507": "male", "8532": "female", "8521": "other"}

@@ -22,11 +22,11 @@ from collections.abc import Iterator
 from functools import partial
 from typing import ClassVar
 
-from osler.sources.formats import patient_tables as to
-from osler.sources.formats.patient_tables import PatientTables, need
 from osler.sources.formats.tables import Row, ScratchRow
-from osler.sources.patients.codes import Code, CodeSystem, icd_code
-from osler.sources.patients.patient import FactKind
+from osler_serve.clinic.records import patient_tables as to
+from osler_serve.clinic.records.codes import Code, CodeSystem, icd_code
+from osler_serve.clinic.records.patient import FactKind
+from osler_serve.clinic.records.patient_tables import PatientTables, need
 
 SEXES = {"F": "female", "M": "male"}
 

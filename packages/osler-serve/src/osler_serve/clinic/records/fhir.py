@@ -17,19 +17,19 @@ from typing import Any, BinaryIO
 
 from osler.sources.formats.json_lines import items_at, read_items, text_at, value_at
 from osler.sources.formats.reading import plain_head
-from osler.sources.patients.codes import Code, CodeSystem, icd_code
-from osler.sources.patients.patient import (
+from osler.sources.patients import hash_pseudonym
+from osler.sources.records import Drop, Record
+from osler.text import is_cjk, one_line
+from osler_serve.clinic.records.codes import Code, CodeSystem, icd_code
+from osler_serve.clinic.records.patient import (
     Encounter,
     Fact,
     FactKind,
     Patient,
     age_between,
     group_age,
-    hash_pseudonym,
 )
-from osler.sources.patients.patient_document import document_of
-from osler.sources.records import Drop, Record
-from osler.text import is_cjk, one_line
+from osler_serve.clinic.records.patient_document import document_of
 
 Resource = dict[str, Any]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
-from osler.sources.patients.identifiers.found import Identifier
+from osler_serve.clinic.identifiers.found import Identifier
 
 _LONGEST = 6
 _H = r"[\u4e00-\u9fff]"
@@ -32,7 +32,7 @@ _END = re.compile(
 
 @cache
 def _read_towns() -> tuple[frozenset[str], ...]:
-    packed = files("osler.sources.patients.identifiers").joinpath("towns.txt.xz").read_bytes()
+    packed = files("osler_serve.clinic.identifiers").joinpath("towns.txt.xz").read_bytes()
     lines = lzma.decompress(packed).decode().splitlines()
     return tuple(frozenset(line.split()) for line in lines)
 

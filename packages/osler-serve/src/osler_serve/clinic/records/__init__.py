@@ -1,15 +1,19 @@
 """Patients: one neutral record, its codes and their translation, and similar patients.
 
-The readers of the public formats (MIMIC, eICU, OMOP, CLIF, Synthea, FHIR) stand beside the
-other formats, in `osler.sources.formats`; all of them make the same `Patient`.
+The readers of the public formats all make the same `Patient`. They are among the parsers of
+`osler.sources.formats.registry` wherever this package is installed.
 
 | module             | holds                                                               |
 |--------------------|---------------------------------------------------------------------|
-| `patient`          | the record: encounters, facts, labs; its pseudonyms                 |
+| `patient`          | the record: encounters, facts, labs                                |
 | `patient_document` | a record as a document, and its codes and entries read back from it |
 | `codes`            | codes of diagnoses, and the hierarchies of ICD-9-CM and ICD-10-CM   |
 | `crosswalk`        | translation between vocabularies by GEM files and SNOMED CT maps    |
 | `similar`          | similar patients by their diagnoses, age and sex (TC-RAG App. 8.5)  |
+| `search`           | finds them in a knowledge base                                      |
+| `readers`          | the parsers of all public formats                                   |
+| `fhir`             | FHIR R4 bundles; `fhir_server` asks a server for one                |
+| `patient_tables`   | databases of patients; `mimic`, `eicu`, `omop` are the ones         |
 
 De-identification is a property of the types and not of a filter behind them: `Patient` has
 no field for a name, an address, an identifier of an office, or a date. Time is counted in
@@ -33,8 +37,8 @@ The likeness of two patients is defined in `similar`, with its properties: it is
 From Python:
 
     from pathlib import Path
-    from osler.sources.formats.mimic import Mimic
-    from osler.sources.patients.patient_document import document_of
+    from osler_serve.clinic.records.mimic import Mimic
+    from osler_serve.clinic.records.patient_document import document_of
     from osler.sources.records import Drop
 
     for patient in Mimic().read_patients(Path("mimic-iv/hosp")):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from osler.sources.patients.identifiers.found import Identifier, is_common, is_listed
+from osler.sources.common_words import is_common, is_listed
+from osler_serve.clinic.identifiers.found import Identifier
 
 _UPPER = "A-ZÀ-ÖØ-ÞŁŚŻŽŠČĐİŞŐŰ"
 _ANY = r"0-9A-Za-zÀ-ÖØ-öø-ɏ"

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from osler.sources.patients.identifiers.chinese import EVERY_SURNAME, TITLES
-from osler.sources.patients.identifiers.english_names import follows_thing, is_abbreviation
-from osler.sources.patients.identifiers.found import Identifier, is_common, is_listed, read_words
+from osler.sources.common_words import is_common, is_listed, read_words
+from osler_serve.clinic.identifiers.chinese import EVERY_SURNAME, TITLES
+from osler_serve.clinic.identifiers.english_names import follows_thing, is_abbreviation
+from osler_serve.clinic.identifiers.found import Identifier
 
 _LETTERS = r"[^\W\d_\u4e00-\u9fff]+"
 _WORD = re.compile(rf"{_LETTERS}(?:['’-]{_LETTERS})*|\d+|[^\w\s]|_")
@@ -31,7 +32,7 @@ SURE, LOWER, SURE_ZH = 0.0, 1.0, 0.5
 
 @cache
 def _read_weights() -> dict[str, dict[str, float]]:
-    packed = files("osler.sources.patients.identifiers").joinpath("weights.json.xz").read_bytes()
+    packed = files("osler_serve.clinic.identifiers").joinpath("weights.json.xz").read_bytes()
     return {
         language: {name: weight / 100 for name, weight in weights.items()}
         for language, weights in json.loads(lzma.decompress(packed)).items()

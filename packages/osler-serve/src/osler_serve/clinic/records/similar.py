@@ -34,9 +34,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from osler.sources.patients.codes import Code, CodeLevel, CodeSystem, Node, code_lineage
-from osler.sources.patients.crosswalk import Crosswalk, translate_all
-from osler.sources.patients.patient_document import PatientProfile
+from osler_serve.clinic.records.codes import Code, CodeLevel, CodeSystem, Node, code_lineage
+from osler_serve.clinic.records.crosswalk import Crosswalk, translate_all
+from osler_serve.clinic.records.patient_document import PatientProfile
 
 LEVEL = {
     CodeLevel.CODE: 1.0,

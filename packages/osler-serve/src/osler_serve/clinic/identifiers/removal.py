@@ -8,14 +8,16 @@ from dataclasses import replace
 from datetime import date, timedelta
 from functools import cache
 
-from osler.sources.patients.identifiers import chinese, english
-from osler.sources.patients.identifiers.chinese import find_chinese_names
-from osler.sources.patients.identifiers.english_names import (
+from osler.sources.patients import hash_keyed
+from osler.sources.records import Document
+from osler_serve.clinic.identifiers import chinese, english
+from osler_serve.clinic.identifiers.chinese import find_chinese_names
+from osler_serve.clinic.identifiers.english_names import (
     find_english_names,
     is_heading,
     is_person,
 )
-from osler.sources.patients.identifiers.found import (
+from osler_serve.clinic.identifiers.found import (
     Identifier,
     Patterns,
     Rule,
@@ -23,11 +25,9 @@ from osler.sources.patients.identifiers.found import (
     match_rules,
     settle_overlaps,
 )
-from osler.sources.patients.identifiers.places import find_places
-from osler.sources.patients.identifiers.tagger import find_tagged_names
-from osler.sources.patients.identifiers.towns import find_towns
-from osler.sources.patients.patient import hash_keyed
-from osler.sources.records import Document
+from osler_serve.clinic.identifiers.places import find_places
+from osler_serve.clinic.identifiers.tagger import find_tagged_names
+from osler_serve.clinic.identifiers.towns import find_towns
 
 # No digit or letter beside it: Chinese writes no blanks, so \b does not do.
 _L, _R = r"(?<![0-9A-Za-z])", r"(?![0-9A-Za-z])"

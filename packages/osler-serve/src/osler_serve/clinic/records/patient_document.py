@@ -17,11 +17,19 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from osler.sources.catalogue import PATIENT, SYNTHETIC
-from osler.sources.patients.codes import Code, CodeSystem
-from osler.sources.patients.patient import OLDEST, Encounter, Fact, FactKind, Lab, Patient, age_text
 from osler.sources.records import Document, Section
 from osler.text import one_line
 from osler.types import Passage
+from osler_serve.clinic.records.codes import Code, CodeSystem
+from osler_serve.clinic.records.patient import (
+    OLDEST,
+    Encounter,
+    Fact,
+    FactKind,
+    Lab,
+    Patient,
+    age_text,
+)
 
 # Characters of a display, at most: a line must fit into a passage, whole.
 _WORDS = 200

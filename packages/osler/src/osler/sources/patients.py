@@ -1,12 +1,11 @@
-"""One patient, whatever database the record comes from, without identifying data.
-
-De-identification is built into the types: there is no field for a name, an address, a number of
-an office or a date. Time is counted in days since the first encounter, and an age above 89 is
-`OLDEST` (HIPAA Safe Harbor, 45 CFR 164.514(b)(2)(i)(C)).
+"""What every part knows of patients: pseudonyms under a secret, and where their records are read.
 
 Pseudonyms are made under the secret of a knowledge base. Without it, whoever knows the numbers of a
 hospital can find a patient by hashing them all. It is handed on in the environment: files are also
 read in processes of their own.
+
+Readers of records, similar patients, and texts without identifiers come with the server's package:
+`osler_serve.clinic`.
 """
 
 from __future__ import annotations
@@ -19,15 +18,16 @@ import secrets
 import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import date
-from enum import StrEnum
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from osler.errors import KnowledgeBaseError
+from osler.errors import BadConfig, KnowledgeBaseError
 from osler.sources.catalogue import EMR
-from osler.sources.patients.codes import Code
 
+CLINIC = "osler_serve"
+"""The package with the clinic: found by name, as its verbs are."""
 FILE = "pseudonym.key"
 _KEY, _SOURCES = "OSLER_PSEUDONYM_KEY", "OSLER_DEIDENTIFIED"
 # The environment is the process's: two knowledge bases are written in turn.
@@ -105,120 +105,6 @@ def is_deidentified(source: str) -> bool:
     return source in os.environ.get(_SOURCES, "").split(",")
 
 
-OLDEST = 90
-"""Stands for every age from 90 on."""
-
-
-class FactKind(StrEnum):
-    """The kind of a fact; the value is its heading in the patient's document."""
-
-    DIAGNOSIS = "Diagnoses"
-    CONDITION = "Conditions"
-    """A diagnosis on a problem list kept over a life, not made for one stay."""
-    PROCEDURE = "Procedures"
-    MEDICATION = "Medications"
-    OBSERVATION = "Observations"
-    ALLERGY = "Allergies"
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """One coded statement of the record."""
-
-    kind: FactKind
-    words: str
-    """The code's display; "" when only the code is known."""
-    code: Code | None = None
-    encounter: int | None = None
-    """Number of the encounter, from 1; `None` = of none, or not known."""
-    order: int = 0
-    """As ranked in the encounter, from 1 (the principal one); 0 = not ranked."""
-    age: int | None = None
-    """Whole years at the time, at most `OLDEST`."""
-    says: str = ""
-    """Status, value or reaction."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lab:
-    """All values of one measurement in one encounter."""
-
-    name: str
-    unit: str
-    count: int
-    low: float
-    high: float
-    last: float
-    encounter: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Encounter:
-    """A stay or a visit."""
-
-    number: int
-    """From 1, in the order of time as far as the source has it."""
-    kind: str = ""
-    """"emergency", "urgent", a unit's type."""
-    reason: str = ""
-    age: int | None = None
-    day: int | None = None
-    """Days from the beginning of the first encounter to the beginning of this one."""
-    days: int | None = None
-    """Length, in whole days."""
-    died: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Patient:
-    """The record of one person under a pseudonym."""
-
-    id: str
-    """Of the publisher's own pseudonym, or a hash; unique within a source."""
-    sex: str
-    """"female", "male", "other"; "" = not known."""
-    age: int | None
-    """At the latest entry, at most `OLDEST`."""
-    encounters: tuple[Encounter, ...] = ()
-    facts: tuple[Fact, ...] = ()
-    labs: tuple[Lab, ...] = ()
-    code: str = ""
-    """The publisher's pseudonym as it is cited: "subject:10006"."""
-    died: bool = False
-    """Whether the record states the death."""
-    stay: str = "admission"
-    """The name of an encounter in this source."""
-    by_stay: bool = True
-    """Whether the record is kept by stay, as in a hospital, or over a life, as by a doctor."""
-
-    synthetic: bool = False
-    """Made by a program: not the record of a person."""
-
-    @property
-    def diagnoses(self) -> frozenset[Code]:
-        """The codes by which patients are compared."""
-        wanted = (FactKind.DIAGNOSIS, FactKind.CONDITION)
-        return frozenset(fact.code for fact in self.facts if fact.kind in wanted and fact.code)
-
-
-def age_between(born: date, then: date) -> int:
-    """Whole years of age on the day `then`; not below 0."""
-    had_no_birthday = (then.month, then.day) < (born.month, born.day)
-    return max(0, then.year - born.year - had_no_birthday)
-
-
-def group_age(age: int | None) -> int | None:
-    """The age as a record may keep it: clamped to 0 … `OLDEST`."""
-    return None if age is None else min(max(age, 0), OLDEST)
-
-
-def age_text(age: int | None) -> str:
-    """ "70", "90 or over", "unknown"."""
-    if age is None:
-        return "unknown"
-    return str(age) if age < OLDEST else "90 or over"
-
-
 def hash_pseudonym(key: str) -> str:
     """A pseudonym for a person: `patient-` and 16 hexadecimal digits of the key's keyed hash."""
     return f"patient-{hash_keyed(key)}"
@@ -244,3 +130,16 @@ _OF_PERSON = re.compile(r'"(?:subject|patient|birthDate|gender|telecom|address)"
 def holds_resources(text: str) -> bool:
     """Whether FHIR resources of a patient stand in a text, as in a bundle under another name."""
     return _RESOURCE.search(text) is not None and _OF_PERSON.search(text) is not None
+
+
+def has_clinic() -> bool:
+    """Whether records of patients can be read and compared, and identifiers be taken out."""
+    return find_spec(CLINIC) is not None
+
+
+def import_clinic(module: str) -> Any:
+    """A module of the clinic, as "records.search". Raises `BadConfig` where it is not installed."""
+    if not has_clinic():
+        told = "records and identifiers of patients are read by osler[serve]"
+        raise BadConfig(told, fix='pip install "osler[serve]"')
+    return import_module(f"{CLINIC}.clinic.{module}")

@@ -16,15 +16,16 @@ from dataclasses import dataclass, field
 from osler.errors import BadQuestion
 from osler.kb.base import KnowledgeBase
 from osler.retrieve import source_errors
+from osler.settings import Settings
 from osler.sources.catalogue import EMR
-from osler.sources.patients import codes
-from osler.sources.patients.codes import Code, CodeSystem
-from osler.sources.patients.crosswalk import Crosswalk
-from osler.sources.patients.patient import OLDEST
-from osler.sources.patients.patient_document import PatientProfile, coded_lines, profile_of
-from osler.sources.patients.similar import Cohort, SimilarPatient
 from osler.text import split_words
 from osler.types import Hit, Passage, Retriever
+from osler_serve.clinic.records import codes
+from osler_serve.clinic.records.codes import Code, CodeSystem
+from osler_serve.clinic.records.crosswalk import Crosswalk
+from osler_serve.clinic.records.patient import OLDEST
+from osler_serve.clinic.records.patient_document import PatientProfile, coded_lines, profile_of
+from osler_serve.clinic.records.similar import Cohort, SimilarPatient
 
 FINDER = "patients"
 
@@ -154,3 +155,13 @@ def profile_in(text: str, found: frozenset[Code]) -> PatientProfile:
     told = int(age[1] or age[2]) if age else None
     sex = next((name for name, pattern in _SEXES if pattern.search(text)), "")
     return PatientProfile("query", found, None if told is None else min(told, OLDEST), sex)
+
+
+def open_patients(settings: Settings, kb: KnowledgeBase) -> PatientIndex:
+    """The patients of the knowledge base, compared in the vocabulary that is set.
+
+    Raises `MalformedSource` for a map of codes that is none.
+    """
+    maps = settings.emr.maps
+    walk = Crosswalk.read_files(maps) if maps else None
+    return PatientIndex(kb, walk, CodeSystem(settings.emr.target))
