@@ -29,7 +29,7 @@ from osler.text import split_words
 from osler.types import Passage
 from osler_lab.testing.scripted import HashingEncoder
 
-FLIPS = 25
+FLIPS = 10
 QUESTIONS = ("adrenaline given first", "substance 7 condition", "首选 肾上腺素", "hostile page")
 MORE = {
     "research": "".join(
@@ -163,7 +163,7 @@ def test_nothing_is_found_wrong_in_what_is_whole(folder: Path) -> None:
 
 def test_no_passage_of_a_damaged_file_is_quoted(folder: Path, known: dict[str, Passage]) -> None:
     kept = dump(folder / FILE)
-    for at in flips(folder / FILE, 46, 4 * FLIPS):
+    for at in flips(folder / FILE, 46, 2 * FLIPS):
         check_quotes(folder, known)
         assert verify(folder) or dump(folder / FILE) == kept, at
     assert verify(folder) == []
@@ -209,7 +209,7 @@ def test_an_index_with_a_turned_bit_is_named(folder: Path, known: dict[str, Pass
                 assert verify(folder), at
             else:
                 assert generation.find_changed(folder, current), (file, at)
-    for seed, file in enumerate(random.Random(47).sample(files, 8)):
+    for seed, file in enumerate(random.Random(47).sample(files, 4)):
         for at in flips(file, seed, 1):
             check_quotes(folder, known)
             assert verify(folder), (file, at)

@@ -374,8 +374,8 @@ TRICKS = {
     "pdf": "(Hello) Tj ET endstream endobj trailer << /Launch >>",
     "marks": "e" + "\u0301" * 2_000,
     "pictures": "👩‍⚕️🏳️‍🌈 𝔘𝔫𝔦 \U000f0000",
-    "one long word": "x" * 60_000,
-    "many lines": "line\n" * 3_000,
+    "one long word": "x" * 6_000,
+    "many lines": "line\n" * 500,
     "line ends": "a\r\nb\u2028c\u2029d\x0ce",
 }
 
