@@ -16,20 +16,18 @@ from osler_lab.evaluate.record import Gold, Sample
 from osler_lab.testing.scripted import KeyedModel, ScriptedModel
 from osler_lab.train.spo.explore import ExploredCase, SearchedQuery, TrainingCase
 from osler_lab.train.spo.judge import (
+    GoldDocuments,
     GoldMissing,
     JudgingSignal,
     LLMJudge,
     QueryVerdict,
+    ReaderGain,
+    RerankSignal,
     better_half,
     by_list,
     by_set,
     judge_case,
     most_calls,
-)
-from osler_lab.train.spo.signals import (
-    GoldDocuments,
-    ReaderGain,
-    RerankSignal,
 )
 
 QUESTION = Question("q", "Which drug is given first?", ("adrenaline", "aspirin"))

@@ -20,10 +20,10 @@ from synthetic_patients import bundle, make_patients, read_labelled_cases
 
 from osler.kb.base import KnowledgeBase
 from osler_lab.testing.scripted import HashingEncoder
+from osler_serve.clinic.checks import packaged_clinic_rules
 from osler_serve.clinic.endpoints import TEMPLATES
-from osler_serve.clinic.fhir_server import allows_reading
 from osler_serve.clinic.hook_wire import CardList, HookServiceList
-from osler_serve.clinic.rules import packaged_clinic_rules
+from osler_serve.clinic.outside import allows_reading
 
 HOOKS = ("patient-view", "order-select", "order-sign")
 # A woman of 70 years, 60 kg and 3 mg/dL: (140 - 70) x 60 / (72 x 3) x 0.85 = 16.5 ml/min.
@@ -247,7 +247,7 @@ def access(server: str, token: str, scope: str) -> dict[str, Any]:
     [
         ("good", "patient/MedicationRequest.read", ""),
         ("good", "launch patient/*.rs", ""),
-        ("stale", "patient/*.read", "the FHIR server answers 401"),
+        ("stale", "patient/*.read", "answers 401"),
         ("good", "patient/Observation.rs", "the token does not reach MedicationRequest"),
     ],
 )

@@ -25,12 +25,10 @@ from synthetic_patients import SyntheticPatient  # noqa: E402
 from osler.audit.heads import LEDGER  # noqa: E402
 from osler.errors import BadConfig, SourceUnavailable  # noqa: E402
 from osler_serve.clinic import outside  # noqa: E402
-from osler_serve.clinic.fhir_server import _get_resource  # noqa: E402
 from osler_serve.clinic.hook_tokens import read_hook_clients  # noqa: E402
 from osler_serve.clinic.records.fhir_server import fetch_record  # noqa: E402
 from osler_serve.keys import new_key  # noqa: E402
 from osler_serve.ledger import Ledger  # noqa: E402
-from osler_serve.problems import RefusedRequest  # noqa: E402
 
 NORTH, SOUTH = "https://north.example", "https://south.example"
 EAST, MOVED = "https://east.example", "https://moved.example"
@@ -269,9 +267,8 @@ async def test_deep_json_in_place_of_keys_is_no_set_of_keys(
     assert found.find_key("k1") is None
     with httpx2.Client() as http, pytest.raises(SourceUnavailable, match="gives no"):
         fetch_record(system.base, "p-1", "token", http)
-    async with httpx2.AsyncClient() as client:
-        with pytest.raises(RefusedRequest, match="gave no weight"):
-            await _get_resource(client, f"{system.base}/Observation", "weight")
+    with pytest.raises(SourceUnavailable, match="gives no JSON"):
+        await outside.fetch_json(f"{system.base}/Observation")
 
 
 @pytest.mark.parametrize(

@@ -39,12 +39,14 @@ from osler_lab.train.spo.explore import (
     Exploration,
     TrainingCase,
 )
-from osler_lab.train.spo.judge import JudgingSignal, LLMJudge, Unit
-from osler_lab.train.spo.signals import (
+from osler_lab.train.spo.judge import (
     THRESHOLD,
     GoldDocuments,
+    JudgingSignal,
+    LLMJudge,
     ReaderGain,
     RerankSignal,
+    Unit,
 )
 from osler_lab.train.thinker.dialogue import Stage
 from osler_lab.train.thinker.quality import Inspector, InspectorChain, ModelInspector

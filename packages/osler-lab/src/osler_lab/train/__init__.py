@@ -2,8 +2,7 @@
 
 | Module | Has |
 |---|---|
-| `record` | the records that a trainer reads, as a folder |
-| `card` | the card of such a folder |
+| `record` | the records that a trainer reads, as a folder with its card |
 | `ablations` | the papers' training ablations as data |
 | `spo` | Source Planning Optimisation (Omni-RAG §4.2): explore, judge, pairs |
 | `thinker` | KAG-Thinker's trajectories, and the framework that evaluates them (App. 9, 10) |

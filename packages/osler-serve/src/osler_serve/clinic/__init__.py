@@ -5,12 +5,10 @@ App Launch for its users.
 |---|---|
 | `hook_wire` | requests, cards and feedback, as the specification has them |
 | `chart` | the facts of a request's FHIR resources |
-| `rules`, `rules.toml` | drugs, groups and rules, each with the sentence that it quotes |
-| `checks` | interactions, doses and the kidney, allergies |
+| `checks`, `rules.toml` | the three checks; rules, each with the sentence that it quotes |
 | `cards` | findings as cards, with what they cite |
-| `fhir_server` | what a request did not bring, read from its own FHIR server |
 | `hook_tokens` | the signed statements of record systems |
-| `outside` | replies of record systems, and their public keys by address |
+| `outside` | replies of record systems, their public keys, what a request did not bring |
 | `endpoints` | discovery, services and feedback |
 | `launch_flow` | SMART App Launch: from a record system's menu to the record |
 | `launch_sessions` | who has which patient open |

@@ -16,8 +16,15 @@ from osler.runs.feedback import Feedback, FeedbackStore
 from osler.text import escape_markdown
 from osler_serve.api import At, Who, passage_context
 from osler_serve.clinic.chart import read_chart
-from osler_serve.clinic.checks import CHECKS, CheckName, Finding, run_check
-from osler_serve.clinic.fhir_server import read_missing
+from osler_serve.clinic.checks import (
+    CHECKS,
+    CheckName,
+    ClinicRules,
+    Finding,
+    packaged_clinic_rules,
+    read_clinic_rules,
+    run_check,
+)
 from osler_serve.clinic.hook_wire import (
     Card,
     CardFeedbackRequest,
@@ -30,7 +37,7 @@ from osler_serve.clinic.hook_wire import (
     HookService,
     HookServiceList,
 )
-from osler_serve.clinic.rules import ClinicRules, packaged_clinic_rules, read_clinic_rules
+from osler_serve.clinic.outside import read_missing
 from osler_serve.keys import Caller
 from osler_serve.problems import RefusedRequest
 from osler_serve.schemas import PROBLEMS

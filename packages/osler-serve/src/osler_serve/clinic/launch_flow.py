@@ -24,9 +24,8 @@ import httpx2
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
 
 from osler.errors import BadConfig, OslerError, SourceUnavailable, read_text_file
-from osler_serve.clinic.fhir_server import allows_reading
 from osler_serve.clinic.hook_tokens import decode_signed
-from osler_serve.clinic.outside import RemoteKeySet, fetch_json, is_safe_address
+from osler_serve.clinic.outside import RemoteKeySet, allows_reading, fetch_json, is_safe_address
 from osler_serve.clinic.records.fhir_server import KINDS, BackendClient, Bundle, fetch_record
 from osler_serve.problems import RefusedRequest
 

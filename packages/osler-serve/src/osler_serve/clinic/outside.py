@@ -1,11 +1,13 @@
-"""Replies of record systems: bounded, without redirects, from addresses that the settings allow."""
+"""Replies of record systems, their public keys, and what a request did not bring: bounded, without
+redirects, from addresses that the settings allow."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,10 +16,13 @@ import httpx2
 
 from osler.errors import SourceUnavailable
 from osler.settings.sections import is_loopback
+from osler_serve.clinic.hook_wire import HookRequest
+from osler_serve.problems import RefusedRequest
 
 PublicKey = dict[str, Any]
 _SECONDS = 3.0
 _MOST_BYTES = 64 * 1024
+_MOST_RECORD = 4 * 1024 * 1024
 _MOST_KEYS = 20
 _FRESH, _STALE = 600.0, 3_600.0
 """Seconds after which keys are fetched again, and after which old ones are good no more."""
@@ -110,3 +115,51 @@ def _read_keys(found: dict[str, Any]) -> dict[str, PublicKey]:
         and one.get("kty") in ("EC", "RSA")
         and one.get("use", "sig") == "sig"
     }
+
+
+# Of SMART App Launch 1 ("patient/Observation.read") and 2 ("patient/Observation.rs?status=final").
+_SCOPE = re.compile(r"(?:patient|user|system)/(\*|[A-Za-z]+)\.(\*|read|write|c?r?u?d?s?)(?:\?.*)?")
+
+
+def allows_reading(scopes: str, resource: str, *, search: bool) -> bool:
+    """Whether SMART scopes, in the spelling of either version, allow a read or a search."""
+    for scope in scopes.split():
+        found = _SCOPE.fullmatch(scope)
+        if found is None or found[1] not in ("*", resource):
+            continue
+        if found[2] in ("*", "read") or (
+            found[2] != "write" and ("s" if search else "r") in found[2]
+        ):
+            return True
+    return False
+
+
+async def read_missing(
+    asked: HookRequest, templates: Mapping[str, str], trusted: Collection[str]
+) -> dict[str, dict[str, Any]]:
+    """What the templates name. Raises `RefusedRequest` (412) where it cannot be had."""
+    if not templates:
+        return {}
+    server, pass_ = (asked.fhirServer or "").rstrip("/"), asked.fhirAuthorization
+    names = ", ".join(templates)
+    if pass_ is None or server not in {one.rstrip("/") for one in trusted}:
+        problem = f"the request lacks the prefetch of {names}"
+        raise _cannot_check(problem, "send it; or name the FHIR server in serve.fhir_servers")
+    headers = {"Authorization": f"Bearer {pass_.access_token}", "Accept": "application/fhir+json"}
+    read = {}
+    for name, template in templates.items():
+        path = template.replace("{{context.patientId}}", asked.context.patientId)
+        resource, is_search = urlsplit(path).path.split("/")[0], "?" in path
+        if not allows_reading(pass_.scope, resource, search=is_search):
+            problem = f"the prefetch of {name} is absent, and the token does not reach {resource}"
+            raise _cannot_check(problem, "send it, or widen the scope")
+        try:
+            read[name] = await fetch_json(f"{server}/{path}", headers=headers, most=_MOST_RECORD)
+        except SourceUnavailable as error:
+            problem = f"the prefetch of {name} is absent: {error.message}"
+            raise _cannot_check(problem, "send it, or renew the token") from error
+    return read
+
+
+def _cannot_check(said: str, fix: str) -> RefusedRequest:
+    return RefusedRequest(412, "missing_prefetch", said, fix=fix)

@@ -22,8 +22,18 @@ from osler.methods.omni.plan import MOST, Query, SourcePlan, render_source_plan
 from osler.methods.omni.planners import SourceDescription
 from osler.methods.omni.planners.prompting import planner_messages
 from osler_lab.evaluate.datasets.splits import family_of, question_digest
-from osler_lab.train.card import data_head, render_rows, write_card
-from osler_lab.train.record import DATA, DIGEST, DpoRecord, Kind, RecordSize, SftRecord, size_of
+from osler_lab.train.record import (
+    DATA,
+    DIGEST,
+    DpoRecord,
+    Kind,
+    RecordSize,
+    SftRecord,
+    data_head,
+    render_rows,
+    size_of,
+    write_card,
+)
 from osler_lab.train.spo.explore import TrainingCase
 from osler_lab.train.spo.judge import JudgedCase, QueryVerdict
 

@@ -13,8 +13,7 @@ from typing import Any
 from osler.errors import BadRun
 from osler.llm.core.base import Message
 from osler.types import Usage
-from osler_lab.train.card import data_head, render_rows, write_card
-from osler_lab.train.record import DATA, write_records
+from osler_lab.train.record import DATA, data_head, render_rows, write_card, write_records
 from osler_lab.train.thinker.dialogue import STAGES, Stage, stage_messages
 from osler_lab.train.thinker.rounds import TeachingTry, golds_of, kept_tries, read_tries
 

@@ -8,7 +8,6 @@
 | `corpus` | texts for continued pre-training: where they come from, which are held out |
 | `model` | a model made ready to be trained: LoRA, precision, threads |
 | `loop` | the training itself: steps, logs, progress, checkpoints and whether they are whole |
-| `jobs` | SFT, DPO, thinker and pre-training from files to files |
+| `jobs` | SFT, DPO, thinker and pre-training from files to files; the model's card |
 | `export` | merged weights, and GGUF of a model or an adapter for the embedded engine |
-| `card` | the model card |
 """
