@@ -19,7 +19,8 @@ from osler.answer.option_reading import written_option, written_options
 from osler.answer.options import letter_grammar
 from osler.errors import ModelMissing
 from osler.llm.core.base import Message, Sampling
-from osler.llm.core.grammar import Grammar, from_schema
+from osler.llm.core.grammar import Grammar
+from osler.llm.core.grammar.schema import from_schema
 from osler.llm.local.gguf_files import default_gguf
 from osler.llm.local.model import LlamaCpp
 from osler.llm.reading.verdicts import read_verdict, verdict_grammar

@@ -35,14 +35,20 @@ from osler.methods.kag.planner import Decomposer
 from osler.methods.kag.solver import Thinker
 from osler.methods.omni.dossier import parse_saved_plan
 from osler.methods.omni.planners import SourceDescription, SourcePlanner
-from osler.methods.omni.planners.prompting import Prompting, Proposer
-from osler.methods.omni.planners.single import GivenPlan, OriginalQuestion, Query2Doc, TermExtractor
+from osler.methods.omni.planners.single import (
+    GivenPlan,
+    OriginalQuestion,
+    Prompting,
+    Proposer,
+    Query2Doc,
+    TermExtractor,
+)
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.omni.solver import OmniRag, Reader
 from osler.methods.single_pass import ChainOfThought, Direct, RetrieveAndRead
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import Cppl, Unmonitored
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves, ObservationJudge
+from osler.methods.tcrag.stack import Cppl, Unmonitored
 from osler.methods.tcrag.tools import DOC_RAG, PLANNED_RAG, SearchTool
 from osler.methods.unified import MachineDepth, PlannedSearch, PlannedTool, StateSignal
 from osler.retrieve.hybrid import HybridRetriever, LexicalRetriever

@@ -23,9 +23,8 @@ from osler.methods.tcrag.actions import (
     render_action,
 )
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove
-from osler.methods.tcrag.stack import MemoryStack
+from osler.methods.tcrag.stack import Cppl, MemoryStack
 from osler.methods.tcrag.tools import DOC_RAG, SearchTool
 from osler.trace import Asked, Noted, Popped, Pushed, Run, StateValued
 from osler.types import Answer, Halt, Hit, Passage, Question, Solution, Statement, Usage

@@ -18,8 +18,13 @@ from osler.methods.omni.plan import (
 )
 from osler.methods.omni.planners import SourceDescription
 from osler.methods.omni.planners.feedback import BEST, DocumentJudge
-from osler.methods.omni.planners.prompting import Prompting, Proposer
-from osler.methods.omni.planners.single import OriginalQuestion, Query2Doc, TermExtractor
+from osler.methods.omni.planners.single import (
+    OriginalQuestion,
+    Prompting,
+    Proposer,
+    Query2Doc,
+    TermExtractor,
+)
 from osler.sources.catalogue import GRAPH, SOURCES
 from osler.trace import Asked, Run, from_line, to_line
 from osler.types import Question

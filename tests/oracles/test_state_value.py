@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from osler.llm.core.base import TokenScore
 from osler.llm.core.spans import least_probability
-from osler.methods.tcrag.monitor import cppl, uct
+from osler.methods.tcrag.stack import cppl, uct
 
 THREE = [log(1 / 2), log(1 / 4), log(1 / 8)]
 LOGPROBS = st.lists(st.floats(-20, -1e-6), min_size=1, max_size=50)

@@ -16,8 +16,8 @@ from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.methods.episode import MethodDeps
 from osler.methods.single_pass import ChainOfThought, Direct, RetrieveAndRead
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove
+from osler.methods.tcrag.stack import Cppl
 from osler.methods.tcrag.tools import DOC_RAG, SearchTool
 from osler.retrieve.relevance import OverlapRelevance
 from osler.trace import Asked, Budget, BudgetExceeded, Noted, Run, Searched, Solver, to_line

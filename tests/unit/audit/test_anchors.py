@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("cryptography", reason='not installed: pip install "osler[audit]"')
 
-from osler.audit.checkpoints import CheckpointSigner
+from osler.audit.checkpoints import HEAD, SLOT, CheckpointSigner
 from osler.audit.entries import (
     accept_audit,
     anchor_places,
@@ -26,7 +26,6 @@ from osler.audit.entries import (
     verify_audit,
     write_entry,
 )
-from osler.audit.heads import HEAD, SLOT
 from osler.audit.log import ENTRIES, PUBLIC, AuditLog, read_head, read_lines, verify_log
 from osler.errors import StorageFailed
 from osler.settings import Settings

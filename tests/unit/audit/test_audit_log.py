@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 pytest.importorskip("cryptography", reason='not installed: pip install "osler[audit]"')
 
 from osler.audit.checkpoints import (
+    HEAD,
     Checkpoint,
     CheckpointSigner,
     MerkleFrontier,
@@ -24,7 +25,6 @@ from osler.audit.checkpoints import (
     prove_inclusion,
     read_checkpoints,
 )
-from osler.audit.heads import HEAD
 from osler.audit.log import ENTRIES, PUBLIC, AuditLog, read_head, read_lines, verify_log
 from osler.errors import BadConfig, StorageFailed
 

@@ -16,8 +16,13 @@ from osler.kb.base import KnowledgeBase
 from osler.methods.omni.dossier import parse_saved_plan
 from osler.methods.omni.planners import SourceDescription
 from osler.methods.omni.planners.feedback import Reflexion, SeRTS
-from osler.methods.omni.planners.prompting import SYSTEM, Prompting
-from osler.methods.omni.planners.single import GivenPlan, OriginalQuestion, Query2Doc
+from osler.methods.omni.planners.single import (
+    SYSTEM,
+    GivenPlan,
+    OriginalQuestion,
+    Prompting,
+    Query2Doc,
+)
 from osler.methods.omni.solver import OmniRag as Solver
 from osler.questions import read_posed
 from osler.retrieve.relevance import OverlapRelevance

@@ -13,7 +13,7 @@ from osler.build.tc_rag import build_machine
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import LanguageModel
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import Metric, make_monitor
+from osler.methods.tcrag.stack import Metric, make_monitor
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Settings, TcRagSettings
 from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly

@@ -14,10 +14,9 @@ from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
 from osler.methods.omni.planners import SourceDescription
 from osler.methods.omni.planners.feedback import Reflexion
-from osler.methods.omni.planners.prompting import Prompting
-from osler.methods.omni.planners.single import OriginalQuestion
-from osler.methods.tcrag.monitor import Unmonitored
+from osler.methods.omni.planners.single import OriginalQuestion, Prompting
 from osler.methods.tcrag.moves import GuidedMoves
+from osler.methods.tcrag.stack import Unmonitored
 from osler.methods.tcrag.tools import DOC_RAG, KG_FORM, KG_RAG, PLANNED_RAG
 from osler.methods.unified import MachineDepth, PlannedSearch, PlannedTool
 from osler.retrieve.relevance import OverlapRelevance

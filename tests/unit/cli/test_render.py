@@ -21,7 +21,7 @@ from osler.cli.render import (
     run_page,
     short_page,
 )
-from osler.methods.tcrag.monitor import Metric
+from osler.methods.tcrag.stack import Metric
 from osler.text import escape_controls
 from osler.trace import Event, SourcesPlanned, Started
 from osler.types import (

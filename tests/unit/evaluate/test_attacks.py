@@ -11,8 +11,8 @@ from osler.answer.written import WrittenComposer
 from osler.errors import MalformedSource
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import Unmonitored
 from osler.methods.tcrag.moves import AnyMove
+from osler.methods.tcrag.stack import Unmonitored
 from osler.methods.tcrag.tools import DOC_RAG, SearchTool
 from osler.trace import Solver
 from osler.types import Passage, Question, Retriever

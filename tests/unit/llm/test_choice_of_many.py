@@ -7,8 +7,8 @@ from derivations import grammar_texts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.llm.core.grammar import Alt, Grammar, Lit, Node, Repeat, Seq, from_schema
-from osler.llm.core.grammar.schema import one_of
+from osler.llm.core.grammar import Alt, Grammar, Lit, Node, Repeat, Seq
+from osler.llm.core.grammar.schema import from_schema, one_of
 
 TEXTS = st.lists(st.text("ab糖尿病 ", max_size=6), min_size=1, max_size=12)
 

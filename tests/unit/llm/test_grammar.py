@@ -7,19 +7,17 @@ from typing import Any
 import pytest
 
 from osler.llm.core.grammar import (
-    BadSchema,
     Grammar,
     alt,
     chars,
     free_text,
-    from_schema,
     lit,
     maybe,
     named_rule,
     repeat,
     seq,
 )
-from osler.llm.core.grammar.schema import integer_range, real_range
+from osler.llm.core.grammar.schema import BadSchema, from_schema, integer_range, real_range
 
 
 def test_named_parts_become_rules_written_once() -> None:

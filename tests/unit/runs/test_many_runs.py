@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from osler.answer.written import WrittenComposer
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove
+from osler.methods.tcrag.stack import Cppl
 from osler.methods.tcrag.tools import DOC_RAG, SearchTool
 from osler.trace import Event, Run, to_line
 from osler.types import Halt, Hit, Passage, Question

@@ -17,7 +17,7 @@ pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"
 from served import FixedModel, fill_knowledge_base, loaded_shelf, serving_settings
 
 from osler.audit import entries
-from osler.audit.heads import LEDGER
+from osler.audit.checkpoints import LEDGER
 from osler.cli.traces import read_report
 from osler.errors import BadRun, KnowledgeBaseError, StorageFailed
 from osler.kb.base import KnowledgeBase

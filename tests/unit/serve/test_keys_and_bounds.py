@@ -22,7 +22,7 @@ from served import (
 )
 from waiting import AwaitableEvent
 
-from osler.audit.heads import LEDGER
+from osler.audit.checkpoints import LEDGER
 from osler.errors import BadConfig
 from osler.settings.sections import is_loopback
 from osler_serve.app import build_state

@@ -10,7 +10,7 @@ import pytest
 from osler.errors import BadConfig, BadRun
 from osler.methods.omni.plan import parse_source_plan
 from osler.methods.omni.planners import SourceDescription
-from osler.methods.omni.planners.prompting import trained_planner
+from osler.methods.omni.planners.single import trained_planner
 from osler.trace import Run
 from osler.types import Question
 from osler_lab.evaluate.datasets.splits import question_digest

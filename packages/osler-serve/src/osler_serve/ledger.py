@@ -17,7 +17,7 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from osler.audit.heads import LEDGER
+from osler.audit.checkpoints import LEDGER
 from osler.errors import BadConfig, KnowledgeBaseBusy, StorageFailed
 from osler.kb.store.access import LockMode, hold_lock, write_transaction
 from osler.reports import Status

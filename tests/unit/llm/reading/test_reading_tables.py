@@ -5,8 +5,14 @@ import pytest
 from osler.llm.core.base import Completion
 from osler.llm.core.thinking import silence_of, spoken_part
 from osler.llm.reading.actions import read_actions
-from osler.llm.reading.answers import find_marks, plain_marks
-from osler.llm.reading.tags import content_span, find_tags, is_debris, without_debris
+from osler.llm.reading.answers import (
+    content_span,
+    find_marks,
+    find_tags,
+    is_debris,
+    plain_marks,
+    without_debris,
+)
 
 TOOLS = ("DOC_RAG", "KG_RAG")
 

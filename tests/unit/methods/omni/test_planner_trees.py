@@ -3,7 +3,7 @@
 from osler.llm.core.ask import Speaker
 from osler.methods.omni.planners import SourceDescription
 from osler.methods.omni.planners.feedback import Feedback, SeRTS
-from osler.methods.omni.planners.prompting import Proposer
+from osler.methods.omni.planners.single import Proposer
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.sources.catalogue import BOOK
 from osler.trace import Run

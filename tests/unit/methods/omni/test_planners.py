@@ -22,19 +22,17 @@ from osler.methods.omni.planners.feedback import (
     back_propagate,
     read_feedback,
 )
-from osler.methods.omni.planners.prompting import (
+from osler.methods.omni.planners.single import (
     SYSTEM,
+    OriginalQuestion,
     PlanAttempt,
     Prompting,
     Proposer,
-    trained_planner,
-)
-from osler.methods.omni.planners.single import (
-    OriginalQuestion,
     Query2Doc,
     TermExtractor,
     read_passage,
     terms_grammar,
+    trained_planner,
 )
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.retrieve import LookupResult

@@ -1,7 +1,7 @@
 """What a trained planner is asked, in training and in a run."""
 
 from osler.methods.omni.planners import SourceDescription
-from osler.methods.omni.planners.prompting import SYSTEM, planner_messages
+from osler.methods.omni.planners.single import SYSTEM, planner_messages
 from osler.sources.catalogue import BOOK
 from osler.types import Question
 

@@ -18,9 +18,17 @@ from osler.errors import CapabilityMissing, SourceUnavailable
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.methods.tcrag.actions import Move
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored, cppl
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves, ObservationJudge, TriedMoves
-from osler.methods.tcrag.stack import FrameKind, MemoryStack
+from osler.methods.tcrag.stack import (
+    SIGMA,
+    Cppl,
+    FrameKind,
+    MemoryStack,
+    Monitor,
+    Uct,
+    Unmonitored,
+    cppl,
+)
 from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, SearchTool, ToolCall
 from osler.trace import (
     Asked,

@@ -8,8 +8,7 @@ import pytest
 
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import Message
-from osler.methods.tcrag.monitor import Cppl, Draft, SurenessMonitor, Uct
-from osler.methods.tcrag.stack import FrameKind, MemoryStack
+from osler.methods.tcrag.stack import Cppl, Draft, FrameKind, MemoryStack, SurenessMonitor, Uct
 from osler.trace import Asked, Run
 from osler.types import Answer, Question, Sureness
 from osler_lab.testing.scripted import ScriptedModel, tokens_of

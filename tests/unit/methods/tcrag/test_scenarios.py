@@ -24,8 +24,8 @@ from osler.llm.core.base import Completion, Message, Sampling
 from osler.methods.tcrag import tools
 from osler.methods.tcrag.actions import parse_action, parse_released
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves, ObservationJudge
+from osler.methods.tcrag.stack import SIGMA, Cppl, Monitor, Uct, Unmonitored
 from osler.methods.tcrag.tools import (
     DOC_RAG,
     KG_RAG,

@@ -31,11 +31,11 @@ from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer
 from osler.methods.kag.solver import Thinker
 from osler.methods.omni.planners import SourceDescription
-from osler.methods.omni.planners.prompting import Prompting, Proposer
+from osler.methods.omni.planners.single import Prompting, Proposer
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove
+from osler.methods.tcrag.stack import Cppl
 from osler.methods.tcrag.tools import KG_FORM, PLANNED_RAG
 from osler.methods.unified import (
     BRIEFLY,

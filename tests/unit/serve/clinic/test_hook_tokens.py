@@ -22,7 +22,7 @@ from record_system import RecordSystem, public_key, serve_record_system  # noqa:
 from served import serve_osler  # noqa: E402
 from synthetic_patients import SyntheticPatient  # noqa: E402
 
-from osler.audit.heads import LEDGER  # noqa: E402
+from osler.audit.checkpoints import LEDGER  # noqa: E402
 from osler.errors import BadConfig, SourceUnavailable  # noqa: E402
 from osler_serve.clinic import outside  # noqa: E402
 from osler_serve.clinic.hook_tokens import read_hook_clients  # noqa: E402

@@ -44,8 +44,7 @@ from math import exp
 from typing import Literal
 
 from osler.llm.core.base import Completion, Message, TokenScore
-from osler.llm.reading.answers import bare_words
-from osler.llm.reading.tags import is_debris
+from osler.llm.reading.answers import bare_words, is_debris
 from osler.methods.episode import Episode, EpisodeMethod, said_so_far
 from osler.prompts import RenderedPrompt
 from osler.text import split_sentences

@@ -55,8 +55,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from osler.errors import MalformedOutput
-from osler.llm.reading.answers import answer_words
-from osler.llm.reading.tags import content_span, find_tags, without_debris
+from osler.llm.reading.answers import answer_words, content_span, find_tags, without_debris
 from osler.llm.reading.verdicts import read_letter, read_verdict
 from osler.methods.episode import Episode, EpisodeMethod, MethodDeps, match_option
 from osler.text import split_sentences

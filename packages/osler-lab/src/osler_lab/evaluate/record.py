@@ -13,7 +13,7 @@ from itertools import groupby, zip_longest
 from typing import Any, Literal, NamedTuple, get_args
 
 from osler.errors import BadRun
-from osler.methods.tcrag.monitor import mean_token_probability
+from osler.methods.tcrag.stack import mean_token_probability
 from osler.trace import (
     Asked,
     Event,

@@ -26,7 +26,7 @@ from osler.build.tc_rag import build_machine
 from osler.errors import BadConfig, BadQuestion
 from osler.kb.base import Progress
 from osler.methods.kag.boundary import CalibrationAttempt, GoldAnswer, attempt_question, tau_of
-from osler.methods.tcrag.monitor import Metric
+from osler.methods.tcrag.stack import Metric
 from osler.questions import LabeledQuestion, parse_labeled, read_labeled
 from osler.retrieve import look_up
 from osler.settings import KagThinkerSettings, LoadedSettings, Settings, TcRagSettings

@@ -24,8 +24,8 @@ from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
+from osler.audit.checkpoints import HEAD
 from osler.audit.entries import log_folder
-from osler.audit.heads import HEAD
 from osler.errors import BadConfig, StorageFailed
 from osler.kb.store.durable import make_folders, sync_path, write_private
 from osler.settings import Settings

@@ -56,7 +56,7 @@ def _places(settings: Settings) -> tuple[Path, Path, Path | None, tuple[Path, ..
 
 def anchor_places(settings: Settings) -> tuple[Path, ...]:
     """Beside the signing key, a row of the server's ledger, and outside of home."""
-    from osler.audit.heads import LEDGER
+    from osler.audit.checkpoints import LEDGER
 
     folder = log_folder(settings)
     name = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:16]
@@ -137,8 +137,7 @@ def hash_file(path: Path) -> str:
 
 def verify_audit(settings: Settings, copies: Path | None = None) -> Verification:
     """Raises `BadConfig` where there is no log, or no list of checkpoints at `copies`."""
-    from osler.audit.checkpoints import read_checkpoints
-    from osler.audit.heads import Anchors
+    from osler.audit.checkpoints import Anchors, read_checkpoints
     from osler.audit.log import PUBLIC, verify_log
 
     folder = log_folder(settings)

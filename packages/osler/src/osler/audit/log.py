@@ -20,13 +20,18 @@ from pathlib import Path
 from typing import Any
 
 from osler.audit.checkpoints import (
+    HEAD,
+    SLOT,
+    Anchors,
     Checkpoint,
     CheckpointSigner,
     MerkleFrontier,
     hash_leaf,
     is_signed_by,
+    newest_signed,
+    read_slots,
+    write_slot,
 )
-from osler.audit.heads import HEAD, SLOT, Anchors, newest_signed, read_slots, write_slot
 from osler.errors import StorageFailed, translate_os_errors
 from osler.kb.store.durable import make_folders, probe_folder, sync_path, write_private
 

@@ -16,8 +16,15 @@ from osler.methods.omni.dossier import SavedPlan
 from osler.methods.omni.plan import MOST, PlannerName
 from osler.methods.omni.planners import SourceDescription, SourcePlanner
 from osler.methods.omni.planners.feedback import ROUNDS, DocumentJudge, Reflexion, SeRTS
-from osler.methods.omni.planners.prompting import Prompting, Proposer, trained_planner
-from osler.methods.omni.planners.single import GivenPlan, OriginalQuestion, Query2Doc, TermExtractor
+from osler.methods.omni.planners.single import (
+    GivenPlan,
+    OriginalQuestion,
+    Prompting,
+    Proposer,
+    Query2Doc,
+    TermExtractor,
+    trained_planner,
+)
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.omni.solver import FollowUp, Reader
 from osler.retrieve.naming import names_in

@@ -15,9 +15,9 @@ from osler.errors import CapabilityMissing
 from osler.llm.core.base import LanguageModel, Likelihood
 from osler.methods.tcrag.actions import parse_action, parse_released, parse_tolerant
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import SIGMA, Metric, make_monitor
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves, Moves, ObservationJudge
 from osler.methods.tcrag.parts import ActionReader
+from osler.methods.tcrag.stack import SIGMA, Metric, make_monitor
 from osler.methods.tcrag.tools import Tool
 from osler.settings import Settings, TcRagSettings
 

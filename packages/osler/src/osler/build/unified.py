@@ -15,7 +15,7 @@ from osler.llm.core.base import Likelihood
 from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import Depth
 from osler.methods.kag.solver import Thinker
-from osler.methods.tcrag.monitor import Metric, make_monitor
+from osler.methods.tcrag.stack import Metric, make_monitor
 from osler.methods.tcrag.tools import Tool
 from osler.methods.unified import FormTool, MachineDepth, PlannedSearch, PlannedTool, StateSignal
 from osler.settings import KagThinkerSettings, OmniRagSettings, TcRagSettings, UnifiedSettings

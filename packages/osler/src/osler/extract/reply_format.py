@@ -24,7 +24,8 @@ from osler.errors import MalformedOutput
 from osler.extract.anchor import copyable_phrases, sentence_openings, table_cells
 from osler.extract.items import Schema, Unit
 from osler.llm.core.base import Completion
-from osler.llm.core.grammar import Grammar, from_schema
+from osler.llm.core.grammar import Grammar
+from osler.llm.core.grammar.schema import from_schema
 from osler.llm.reading.json_replies import json_values
 from osler.text import one_line
 from osler.types import Language

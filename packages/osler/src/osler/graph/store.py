@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osler.errors import UnknownPassage
-from osler.graph import files, load, rows
+from osler.graph import files, load
 from osler.graph import files as stored
 from osler.graph.derive import derive_arrays, normalize_name
 from osler.graph.items import (
@@ -113,7 +113,7 @@ class Graph:
     def version(self) -> str:
         """A text that is new after each change."""
         with self._readers.borrow() as db:
-            return rows.version_stamp(db)
+            return load.version_stamp(db)
 
     def get_info(self) -> GraphInfo:
         counted = (
@@ -131,19 +131,19 @@ class Graph:
     def get_concept(self, id: str) -> Concept | None:
         """The concept of an identifier, or `None`."""
         with self._readers.borrow() as db:
-            members = rows.read_members(db, id)
+            members = load.read_members(db, id)
             if not members:
                 return None
-            marks = rows.placeholders_for(members)
-            names = rows.read_texts(db, _NAMES.format(marks=marks), (*members, members[0]))
-            types = rows.read_texts(
+            marks = load.placeholders_for(members)
+            names = load.read_texts(db, _NAMES.format(marks=marks), (*members, members[0]))
+            types = load.read_texts(
                 db,
                 "SELECT DISTINCT word.text FROM typed JOIN word ON word.n = typed.type"  # noqa: S608
                 f" WHERE concept IN ({marks}) ORDER BY 1",
                 members,
             )
-            definitions = rows.read_definitions(db, members)
-            return Concept(rows.id_of(db, members[0]), names[0], names, types, definitions)
+            definitions = load.read_definitions(db, members)
+            return Concept(load.id_of(db, members[0]), names[0], names, types, definitions)
 
     def find_exact(self, text: str) -> list[NamedConcept]:
         """Concepts with this name: exact ones first, then those whose name differs in case,
@@ -163,7 +163,7 @@ class Graph:
                     best[head] = min(best.get(head, candidate), candidate)
             ordered = sorted(best.items(), key=lambda pair: (pair[1], pair[0]))
             return [
-                NamedConcept(rows.id_of(db, head), name, "normal" if differs else "exact", 1.0)
+                NamedConcept(load.id_of(db, head), name, "normal" if differs else "exact", 1.0)
                 for head, (differs, _, name) in ordered
             ]
 
@@ -182,12 +182,12 @@ class Graph:
         left out.
         """
         with self._readers.borrow() as db:
-            members = [number for id in ids for number in rows.read_members(db, id)]
-            kinds = rows.word_numbers(db, predicates)
+            members = [number for id in ids for number in load.read_members(db, id)]
+            kinds = load.word_numbers(db, predicates)
             if not members or (predicates and not kinds):
                 return []
-            edges = list(rows.read_edge_rows(db, members, kinds, direction, limit))
-            return rows.read_edges(db, edges)[:limit]
+            edges = list(load.read_edge_rows(db, members, kinds, direction, limit))
+            return load.read_edges(db, edges)[:limit]
 
     def choose_edges(self, id: str, choose: Callable[[Rows], Iterable[int]]) -> list[Edge]:
         """One-hop relations of a concept, of which `choose` names the places to keep.
@@ -196,18 +196,18 @@ class Graph:
         that of thousands only those that matter are read with their names.
         """
         with self._readers.borrow() as db:
-            edges = list(rows.read_edge_rows(db, rows.read_members(db, id), (), "both", None))
+            edges = list(load.read_edge_rows(db, load.read_members(db, id), (), "both", None))
             places = choose(np.array(edges, dtype=np.int32).reshape(-1, 4)) if edges else ()
-            return rows.read_edges(db, [edges[place] for place in places])
+            return load.read_edges(db, [edges[place] for place in places])
 
     def find_notes(self, edge: Edge) -> tuple[str, ...]:
         """What sources add to a relation: a frequency, a reference, a condition."""
         with self._readers.borrow() as db:
-            ends = [rows.read_members(db, id) for id in (edge.subject, edge.object)]
-            kinds = rows.word_numbers(db, (edge.predicate,))
+            ends = [load.read_members(db, id) for id in (edge.subject, edge.object)]
+            kinds = load.word_numbers(db, (edge.predicate,))
             if not all(ends) or not kinds:
                 return ()
-            one, predicate, two = map(rows.placeholders_for, (ends[0], kinds, ends[1]))
+            one, predicate, two = map(load.placeholders_for, (ends[0], kinds, ends[1]))
             query = (
                 f"SELECT DISTINCT text FROM note WHERE subject IN ({one})"  # noqa: S608
                 f" AND predicate IN ({predicate}) AND object IN ({two}) ORDER BY text"
@@ -289,7 +289,7 @@ class Graph:
         In a folder that may not be written to they are held in memory instead.
         """
         with self._loading, self._readers.borrow() as db:
-            stamp = rows.version_stamp(db)
+            stamp = load.version_stamp(db)
             if self._arrays is None or self._arrays[0] != stamp:
                 self._arrays = stamp, self._derive_arrays(db, stamp)
             return self._arrays[1]
@@ -314,12 +314,12 @@ class Graph:
     def numbers_of(self, ids: Iterable[str]) -> list[int]:
         """The heads' numbers of those that exist, in order, none twice."""
         with self._readers.borrow() as db:
-            heads = [members[0] for id in ids if (members := rows.read_members(db, id))]
+            heads = [members[0] for id in ids if (members := load.read_members(db, id))]
         return list(dict.fromkeys(heads))
 
     def ids_of(self, numbers: Iterable[int]) -> dict[int, str]:
         with self._readers.borrow() as db:
-            return rows.ids_of(db, numbers)
+            return load.ids_of(db, numbers)
 
     def names_of(self, numbers: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """All names of each concept itself, members of its fusion not counted."""

@@ -29,8 +29,7 @@ from osler.methods.omni.planners import SourcePlanner
 from osler.methods.omni.retriever import PlannedRetriever, missing_sources, order_results
 from osler.methods.omni.solver import request_plan
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import Draft, Monitor, mean_token_probability
-from osler.methods.tcrag.stack import FrameKind, MemoryStack
+from osler.methods.tcrag.stack import Draft, FrameKind, MemoryStack, Monitor, mean_token_probability
 from osler.methods.tcrag.tools import (
     KG_FORM,
     PLANNED_RAG,

@@ -17,8 +17,7 @@ from osler.errors import ModelError, ModelUnreachable
 from osler.llm.core.base import Message, Sampling
 from osler.llm.core.thinking import silence_of, split_thinking
 from osler.llm.reading.actions import read_actions
-from osler.llm.reading.answers import declines, find_marks
-from osler.llm.reading.tags import find_tags
+from osler.llm.reading.answers import declines, find_marks, find_tags
 from osler.llm.server import dialects, replies
 from osler.llm.server.client import OpenAIModel
 from osler.llm.server.connection import KeyRefused

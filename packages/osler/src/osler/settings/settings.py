@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 from platformdirs import user_data_dir
 from pydantic import BeforeValidator, Field, model_validator
 
-from osler.methods.tcrag.monitor import Metric
+from osler.methods.tcrag.stack import Metric
 from osler.settings.fields import (
     OptionalPlace,
     Place,

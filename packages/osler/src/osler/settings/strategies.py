@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from osler.methods.omni.plan import PlannerName
-from osler.methods.tcrag.monitor import Metric
+from osler.methods.tcrag.stack import Metric
 from osler.settings.fields import RealLimit, SettingsSection, ShareLimit, Whole, split_list
 from osler.settings.plugins import PluginSettings, find_plugins
 

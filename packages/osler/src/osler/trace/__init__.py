@@ -36,8 +36,18 @@ from osler.trace.events import (
     read_events,
     to_line,
 )
-from osler.trace.reading import ProofStep, list_read_passages, proof_steps, split_note
-from osler.trace.run import BudgetExceeded, Price, Run, RunCancelled, Sink, Solver
+from osler.trace.run import (
+    BudgetExceeded,
+    Price,
+    ProofStep,
+    Run,
+    RunCancelled,
+    Sink,
+    Solver,
+    list_read_passages,
+    proof_steps,
+    split_note,
+)
 
 __all__ = [
     "SCHEMA",

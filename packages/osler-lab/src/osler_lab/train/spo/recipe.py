@@ -20,7 +20,7 @@ from osler.errors import OslerError
 from osler.llm.core.base import Message
 from osler.methods.omni.plan import MOST, Query, SourcePlan, render_source_plan
 from osler.methods.omni.planners import SourceDescription
-from osler.methods.omni.planners.prompting import planner_messages
+from osler.methods.omni.planners.single import planner_messages
 from osler_lab.evaluate.datasets.splits import family_of, question_digest
 from osler_lab.train.record import (
     DATA,

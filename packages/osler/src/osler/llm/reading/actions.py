@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from osler.llm.reading.answers import Tag, content_span, find_tags, is_debris, without_debris
 from osler.llm.reading.json_replies import read_json
-from osler.llm.reading.tags import Tag, content_span, find_tags, is_debris, without_debris
 
 Kind = Literal["thought", "tool_use", "backtrack", "summary", "conclusion", "untagged"]
 _STOPS = frozenset({"observation", "query"})

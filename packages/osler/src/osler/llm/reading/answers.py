@@ -2,6 +2,16 @@
 
 Citation marks are read in every style: [1], 【1】, [^1], (Reference 1), [1, 2], [1–3]. A number in
 round brackets alone is none: "(2)" numbers a list, or is a dose.
+
+Finds tags such as Thought and Conclusion in any dress.
+
+    **Thought:** …      ### Conclusion      - **Tool_Use**: …      [Summary] …      结论：…
+
+A tag stands at the beginning of a line. Those of two words ("Tool_Use:", "Final Answer:") are
+known within one as well, since no prose has them.
+
+Words that are about the reply itself are no part of an answer: "The answer:", "```", "$$", "Sure,
+here is the answer.", "I hope this helps!"
 """
 
 from __future__ import annotations
@@ -11,9 +21,179 @@ import unicodedata
 from dataclasses import dataclass
 
 from osler.llm.core.thinking import spoken_part
-from osler.llm.reading.tags import is_debris, without_debris
 from osler.text import split_sentences
 from osler.types import CITATION_MARK, citation_mark
+
+WORDS = {
+    "observation": r"(?:Tool[ _-]{0,2})?Observations?|观察(?:结果)?|工具(?:观察|结果|返回)",
+    "tool_input": (
+        r"(?:Tool|Action)[ _-]{0,2}Input|Input|Query|工具输入|(?:动作)?输入|查询(?:词|内容)?"
+    ),
+    "tool_use": (
+        r"Tool[ _-]{0,2}(?:Use|Call)|Use[ _-]{1,2}Tool|Tool|Action|(?:使用|调用)?工具|行动|动作"
+    ),
+    "backtrack": r"Backtrack(?:ing)?|回溯|回退",
+    "summary": r"Summary|摘要|总结|概括|小结",
+    "conclusion": (
+        r"Conclusions?|Final[ _-]{0,2}Answer|(?:The[ ])?Answer|最终(?:答案|结论)|结论|答案|回答"
+    ),
+    "thought": r"Thoughts?|Thinking|Reasoning|思考|想法|思路",
+    "query": r"User[ _-]{0,2}Query|Question|用户(?:问题|查询)|问题",
+}
+"""A tag's name → what models write for it."""
+_WORD = "|".join(f"(?P<{name}>{words})" for name, words in WORDS.items())
+# What stands before a tag on its line: quotes, headings, bullets, numbers, an opened fence.
+_LEAD = r"^[ \t]*(?:```\w*[ \t]*|[>#]+[ \t]*|[-*•·+][ \t]+|\d{1,2}[.)、][ \t]*)*"
+_OPEN, _CLOSE = r"(?P<open>[*_`]{1,3}|[\[【「])?", r"(?:[*_`]{1,3}|[\]】」])?"
+_NUMBER = r"(?:[ \t]*[#(（]?\d{1,2}[)）]?)?"
+_TAG = re.compile(
+    rf"(?P<lead>{_LEAD}){_OPEN}[ \t]*(?:{_WORD}){_NUMBER}[ \t]*{_CLOSE}[ \t]*"
+    rf"(?:(?P<colon>[:：]|->|→|[-–—](?=[ \t]))[ \t]*{_CLOSE}|(?P<alone>$)|(?P<after>(?<=[\]】]))|"
+    r"(?P<bold>(?<=\*\*)))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WITHIN = re.compile(
+    r"(?<=[\s.!?。！？;；])\*{0,2}"
+    r"(?:(?P<tool_use>Tool_Use)|(?P<tool_input>(?:Tool|Action)[_ ]Input)"
+    r"|(?P<observation>Tool_Observation)|(?P<conclusion>Final[_ ]Answer))\*{0,2}[:：]\*{0,2}[ \t]*",
+    re.IGNORECASE,
+)
+_FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.MULTILINE)
+_EDGES = " \t\r\n*`"
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A tag in a reply: its name (a key of `WORDS`) and its place, dress included."""
+
+    name: str
+    start: int
+    end: int
+    """Where what it heads begins."""
+
+
+def find_tags(text: str) -> list[Tag]:
+    """The tags of a reply, in order."""
+    # Markdown escapes the underscore of "Tool\_Use"; a mark of equal length keeps the places.
+    plain = text.replace("\\_", " _")
+    found = [_read_match(match) for match in _TAG.finditer(plain) if _is_tag(match)]
+    within = (_read_match(match) for match in _WITHIN.finditer(plain))
+    others = [
+        tag for tag in within if all(tag.end <= one.start or one.end <= tag.start for one in found)
+    ]
+    return _drop_stray(sorted([*found, *others], key=_start_of))
+
+
+def _start_of(tag: Tag) -> int:
+    return tag.start
+
+
+def _read_match(match: re.Match[str]) -> Tag:
+    named = next(name for name in WORDS if match.groupdict().get(name))
+    return Tag(named, match.start(), match.end())
+
+
+def _is_tag(match: re.Match[str]) -> bool:
+    """Without a colon a word is a tag only where its dress says so."""
+    if match["colon"]:
+        return True
+    if match["alone"] is not None:
+        return "#" in match["lead"] or bool(match["open"])
+    return bool(match["open"])
+
+
+def _drop_stray(tags: list[Tag]) -> list[Tag]:
+    """Leaves out words that are tags only after another: "Query:" is no input without a tool."""
+    kept: list[Tag] = []
+    for tag in tags:
+        if tag.name == "tool_input" and (not kept or kept[-1].name != "tool_use"):
+            continue
+        kept.append(tag)
+    return kept
+
+
+def content_span(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span of what a tag heads, without fences, stars and white space around it."""
+    part = text[start:end]
+    # A fence is opened or closed around the tags, and belongs to none of them.
+    blank = _FENCE.sub(lambda fence: " " * len(fence.group()), part)
+    first = len(blank) - len(blank.lstrip(_EDGES))
+    last = len(blank.rstrip(_EDGES))
+    # Stars within the text that it begins or ends with are pairs: "**Iron** helps".
+    opened = len(blank[:first]) - len(blank[:first].rstrip("*"))
+    if opened and blank[first:last].count("**") % 2:
+        first -= opened
+    return start + first, max(start + first, start + last)
+
+
+_LABEL = (
+    r"(?:(?:so[ ,]+|thus[ ,]+)?(?:here(?:'s| is| are)|below is)[ ]+)?(?:the |my |your )?"
+    r"(?:final |short |brief |direct |correct )?"
+    r"(?:answer|response|conclusion|explanation|reasoning|summary|output|result)"
+    r"(?: to (?:the|your) question)?(?: is)?"
+    r"|(?:以下|下面)是?(?:我的|最终)?(?:答案|回答|结论)|(?:最终)?(?:答案|回答|结论)(?:如下|是)?|解释|说明"
+)
+_LABELLED = re.compile(rf"^\W*(?:{_LABEL})\W*?[:：]\W*?(?=[^\W_]|\(|（|\[|<|\\|$)", re.IGNORECASE)
+_HEADING = re.compile(rf"^\s*#{{1,6}}\s*\**(?:{_LABEL})\**\s*$", re.IGNORECASE)
+"""A heading without a colon, which in a sentence would be one ("The answer")."""
+_COURTESY = re.compile(
+    r"^\W*(?:"
+    r"(?:sure|certainly|of course|absolutely|okay|ok|alright|great|great question|thank you"
+    r"|thanks)(?:\W*$|[,!. ]+(?:here|let me|i(?:'ll| will| can|'d)|below|happy)\b.*)"
+    r"|(?:here(?:'s| is| are)|below is)\b.*[:：]\W*$"
+    r"|(?:i )?hope (?:this|that|it|my \w+) \w+.*"
+    r"|(?:please )?(?:feel free|don't hesitate|do not hesitate) to\b.*"
+    r"|(?:please )?let me know (?:if|whether|when)\b.*"
+    r"|if you (?:have|need) (?:any )?(?:more|further|other|additional)?\b.*"
+    r"\b(?:ask|know|help|questions?)\b.*"
+    r"|(?:is there|do you have) anything else\b.*"
+    r"|let me (?:think|answer|help|look)\b.*[:.!…]\W*$"
+    r"|(?:好的|当然|没问题)(?:\W*$|[，,！!。]\s*(?:以下|下面|我).*)"
+    r"|希望(?:这|以上|对您|对你|能).*|如(?:有|果您?还?有)(?:其他|任何|更多|疑问|问题).*|(?:还)?有什么.*帮.*"
+    r")$",
+    re.IGNORECASE,
+)
+_SIGNS = re.compile(r"^(?:[\s*_`#$=~\-–—.:：|>]|\d{1,2}[.)、]|```\w*|</?\w+>)*$")
+_OPEN_FENCE = re.compile(r"^[ \t]*(?:```\w*|~~~\w*|\$\$)[ \t]*$\n?", re.MULTILINE)
+_BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*", re.DOTALL)
+_LEADING_MARKS = re.compile(rf"(?:\s*{CITATION_MARK.pattern})+\s*")
+_ANSWER = re.compile(r"<answer>.*?</answer>", re.IGNORECASE | re.DOTALL)
+
+
+def is_debris(text: str) -> bool:
+    """Whether a sentence says nothing but that an answer comes, or has come."""
+    said = text.strip()
+    if _ANSWER.search(said):
+        return False
+    if _SIGNS.match(said) or _COURTESY.match(said) or _HEADING.match(said):
+        return True
+    labelled = _LABELLED.match(said)
+    return labelled is not None and not said[labelled.end() :].strip()
+
+
+def without_debris(text: str) -> str:
+    """The text without fences, labels, courtesies and stars; its lines stay lines."""
+    plain = _BOLD.sub(r"\1", _OPEN_FENCE.sub("", text))
+    lines = (_clean_line(line) for line in plain.splitlines())
+    return "\n".join(line for line in lines if line is not None).strip()
+
+
+def _clean_line(line: str) -> str | None:
+    """The line's sentences that say something; `None` for a line that had none of them."""
+    if not line.strip():
+        return line
+    label = _LABELLED.match(line)
+    rest = line[label.end() :] if label else line
+    kept = ""
+    at = 0
+    for start, end in split_sentences(rest):
+        # A mark after the full stop belongs to the sentence before.
+        lead = _LEADING_MARKS.match(rest, start)
+        said = lead.end() if lead else start
+        kept += rest[at : end if not is_debris(rest[said:end]) else said if lead else at]
+        at = end
+    return kept.lstrip() if label else (kept or None)
+
 
 _HELPS = (
     r"(?:help|assist|advise|comment|respond|discuss|offer|engage|comply|continue|do that|recommend"

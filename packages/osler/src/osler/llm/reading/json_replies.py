@@ -12,7 +12,7 @@ from ast import literal_eval
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from osler.llm.reading.tags import is_debris
+from osler.llm.reading.answers import is_debris
 from osler.text import join_all_surrogates
 
 _TOO_DEEP = 3

@@ -20,9 +20,8 @@ from osler.methods.kag.formulas import (
     Given,
     NumberInput,
 )
-from osler.methods.kag.formulas.findings import input_words
+from osler.methods.kag.formulas.findings import evaluate_range, input_words
 from osler.methods.kag.formulas.targets import find_target
-from osler.methods.kag.formulas.unknown import evaluate_range
 from osler.methods.kag.logical_forms import LogicalPlan, Math, Output, PlanStep, SubAnswer
 from osler.methods.kag.output import nearest_option
 from osler.methods.kag.planner import plan_event

@@ -19,7 +19,8 @@ from typing import Any
 from osler.errors import BadCalculation, MalformedOutput, require_extra
 from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Completion
-from osler.llm.core.grammar import Grammar, from_schema
+from osler.llm.core.grammar import Grammar
+from osler.llm.core.grammar.schema import from_schema
 from osler.llm.reading.json_replies import json_in
 from osler.methods.kag.formulas import (
     FORMULAS,

@@ -20,7 +20,7 @@ from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.methods.omni.dossier import left_out
 from osler.methods.omni.plan import MOST, PlanReading, Query, SourcePlan, expect_source_plan
 from osler.methods.omni.planners import Proposal, SourceDescription, SourcePlanner, source_variables
-from osler.methods.omni.planners.prompting import Prompting, Proposer
+from osler.methods.omni.planners.single import Prompting, Proposer
 from osler.methods.omni.retriever import PlannedRetriever, missing_sources, order_results
 from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.retrieve import LookupResult, tell_order

@@ -24,7 +24,6 @@ from osler.methods.tcrag.actions import (
     Thought,
     ToolUse,
 )
-from osler.methods.tcrag.monitor import Draft, explain_halt
 from osler.methods.tcrag.moves import OfferedMoves, TriedMoves
 from osler.methods.tcrag.parts import (
     MachineParts,
@@ -36,7 +35,7 @@ from osler.methods.tcrag.parts import (
     stack_messages,
     write_summary,
 )
-from osler.methods.tcrag.stack import LARGE, FrameKind, MemoryStack
+from osler.methods.tcrag.stack import LARGE, Draft, FrameKind, MemoryStack, explain_halt
 from osler.methods.tcrag.tools import ToolCall, number_passages, try_tool
 from osler.trace import BudgetExceeded, Noted, Popped, Pushed, Run, StateValued
 from osler.types import Answer, Halt, Hit, Language, Question, Solution

@@ -21,9 +21,16 @@ from osler.llm.core.spans import span_tokens
 from osler.llm.reading.actions import read_actions
 from osler.methods.tcrag import actions
 from osler.methods.tcrag.actions import Move, ParsedAction, move_of
-from osler.methods.tcrag.monitor import SIGMA, Draft, Metric, Monitor, make_monitor
 from osler.methods.tcrag.moves import AnyMove, Moves, OfferedMoves
-from osler.methods.tcrag.stack import FrameKind, MemoryStack
+from osler.methods.tcrag.stack import (
+    SIGMA,
+    Draft,
+    FrameKind,
+    MemoryStack,
+    Metric,
+    Monitor,
+    make_monitor,
+)
 from osler.methods.tcrag.tools import ALL_RAG, SearchTool, Tool, describe_tool
 from osler.prompts import RenderedPrompt, render_prompt
 from osler.trace import Run

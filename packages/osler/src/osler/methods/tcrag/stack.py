@@ -2,14 +2,27 @@
 
 A frame keeps the value that s had before it was pushed, so that popping a Thought is the
 restoration of Algorithm 1, line 24; no second list has to be kept in step.
+
+The system state value (TC-RAG §5.2): the uncertainty of a Thought or a Conclusion.
+
+Lower is surer. `Cppl` is Eq. 4, `Uct` is Eq. 5, `Unmonitored` is the ablation "w/o State Monitor"
+(§6.3) in which the model's own Conclusion ends the run. `SurenessMonitor` is ours: the others ask
+how likely a text is, so that fluent words over the wrong passages are as sure as a true quote.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import exp
+from typing import Literal, Protocol
 
-from osler.types import Hit, Question
+from osler.errors import CapabilityMissing
+from osler.llm.core.ask import score
+from osler.llm.core.base import LanguageModel, Likelihood, Message, TokenScore
+from osler.trace import Run
+from osler.types import Answer, Hit, Question
 
 # Compares above every threshold, so that nothing converges before the first value.
 LARGE = float("inf")
@@ -104,3 +117,139 @@ class MemoryStack:
             for hit in frame.hits:
                 seen.setdefault(hit.passage.id, hit)
         return tuple(seen.values())
+
+
+Metric = Literal["cppl", "uct", "sureness", "off"]
+
+# Values of App. 8.5, by metric; "off" accepts every value below it, and the ablation gives 0.
+SIGMA = {"cppl": 10.0, "uct": 20.0, "sureness": 0.5, "off": 1.0}
+"""The paper's thresholds, for Qwen1.5-32B (App. 8.5); other models need their own. That of
+sureness is ours: more likely answered than not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A text to be valued, with its tokens and the conversation that produced it."""
+
+    text: str
+    tokens: tuple[TokenScore, ...] = ()
+    """Tokens of `text` alone; empty when it was not generated or has no log-probabilities."""
+    context: Sequence[Message] = ()
+    """The conversation in which it was, or would have been, generated."""
+    answer: Answer | None = None
+    """The answer that the text was composed with; `None` for a model's own text."""
+
+
+class Monitor(Protocol):
+    @property
+    def metric(self) -> str: ...
+
+    async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> float:
+        """The state value of `draft` on top of `memory`, in (0, inf)."""
+
+
+def cppl(logprobs: Sequence[float]) -> float:
+    """Eq. 4: exp(-1/N Σ log P(token_i | token_<i, M_bottom)); `logprobs` in nats, N ≥ 1."""
+    return exp(-sum(logprobs) / len(logprobs))
+
+
+def uct(logprobs: Sequence[float]) -> float:
+    """Eq. 5: -Σ P(token_i | token_<i) log P(token_i | token_<i), a sum over the N tokens.
+
+    Not monotone: a term is greatest at P = 1/e, and a token of P near 0 adds as little as one of
+    P near 1.
+    """
+    return -sum(exp(logprob) * logprob for logprob in logprobs)
+
+
+def mean_token_probability(metric: str, value: float) -> float | None:
+    """Converts a state value to the mean token probability, 0 to 1: 1 / cppl.
+
+    `None` for uct, which is an entropy, and without a monitor.
+    """
+    return min(1.0, 1 / value) if metric == "cppl" and value > 0 else None
+
+
+def explain_halt(metric: str, value: float, sigma: float, basis: str) -> str:
+    """Why a Conclusion of this value ends the run; `basis`: where sigma comes from."""
+    if metric == "off":
+        return "the model concluded (no state monitor)"
+    why = f"{metric} {value:.3g} < sigma {sigma:.3g}"
+    return f"{why} ({basis})" if basis else why
+
+
+@dataclass(frozen=True)
+class Cppl:
+    """Conditional perplexity of the text given the query *alone* (M_bottom)."""
+
+    model: Likelihood
+    metric: str = "cppl"
+
+    async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> float:
+        # M_bottom of Eq. 4: the query frame alone, whatever else is in memory.
+        bottom = f"User_Query: {memory.frames[0].text}\n"
+        scored = await score(self.model, bottom, draft.text, run, role="monitor", prompt="cppl")
+        return cppl([token.logprob for token in scored.tokens])
+
+
+@dataclass(frozen=True)
+class Uct:
+    """Uncertainty of the text's own tokens; scored in its context when it was not generated."""
+
+    model: object
+    metric: str = "uct"
+
+    async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> float:
+        # Generated tokens come with their log-probabilities; other text is scored once more.
+        tokens = draft.tokens
+        if not tokens:
+            if not isinstance(self.model, Likelihood):
+                raise CapabilityMissing(
+                    "uct needs token log-probabilities, and the model gives none for this text",
+                    fix='set strategy.metric = "off"',
+                )
+            scored = await score(
+                self.model, draft.context, draft.text, run, role="monitor", prompt="uct"
+            )
+            tokens = scored.tokens
+        return uct([token.logprob for token in tokens])
+
+
+@dataclass(frozen=True)
+class SurenessMonitor:
+    """How likely the evidence of a composed answer does *not* answer the question, 0 to 1, as a
+    calibrated expert says; 1 for a text that no expert judges. No language model is asked."""
+
+    metric: str = "sureness"
+
+    async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> float:
+        sureness = draft.answer.sureness if draft.answer else None
+        return 1 - sureness.probability if sureness else 1.0
+
+
+@dataclass(frozen=True)
+class Unmonitored:
+    """ "w/o State Monitor" (§6.3): accepts every Conclusion, whatever its likelihood."""
+
+    metric: str = "off"
+
+    async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> float:
+        return 0.0
+
+
+def make_monitor(metric: Metric, model: LanguageModel) -> Monitor:
+    """Makes the monitor. Raises `CapabilityMissing` for a model that cannot be monitored so."""
+    match metric:
+        case "off":
+            return Unmonitored()
+        case "uct":
+            return Uct(model)
+        case "sureness":
+            return SurenessMonitor()
+        case "cppl" if isinstance(model, Likelihood):
+            return Cppl(model)
+        case _:
+            raise CapabilityMissing(
+                f"{metric} needs the likelihood of a given text, and {model.name} has none",
+                fix='set strategy.metric = "uct" or "off"',
+            )

@@ -21,10 +21,10 @@ from itertools import groupby, takewhile
 from typing import Any
 
 from osler.errors import OslerError
-from osler.llm.core.grammar.core import Grammar
-from osler.llm.core.grammar.nodes import (
+from osler.llm.core.grammar import (
     Alt,
     Chars,
+    Grammar,
     Lit,
     Node,
     Seq,

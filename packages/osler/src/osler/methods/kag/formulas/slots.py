@@ -34,13 +34,12 @@ from osler.methods.kag.formulas.findings import (
     read_choice,
     read_group,
 )
-from osler.methods.kag.formulas.owners import BOUNDS, assign_quantities
+from osler.methods.kag.formulas.owners import BOUNDS, assign_quantities, find_unread, settle_topic
 from osler.methods.kag.formulas.quantities import (
     Quantity,
     find_quantities,
     write_figures,
 )
-from osler.methods.kag.formulas.topics import find_unread, settle_topic
 
 ProblemKind = Literal["missing", "contradictory", "unit", "range"]
 # Values of one input that differ by less than this share are the same measurement, rounded.

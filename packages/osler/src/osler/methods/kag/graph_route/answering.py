@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from osler.errors import BadCalculation
 from osler.graph.items import Edge
 from osler.graph.store import Graph
-from osler.methods.kag.graph_route.found import STEP, FoundRelations
-from osler.methods.kag.graph_route.queries import GraphQuery, write_plan
+from osler.methods.kag.graph_route.queries import STEP, FoundRelations, GraphQuery, write_plan
 from osler.methods.kag.graph_route.sets import (
     Amount,
     Comparison,

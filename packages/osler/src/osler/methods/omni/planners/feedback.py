@@ -25,7 +25,7 @@ from osler.llm.core.ask import Speaker
 from osler.llm.core.grammar import Grammar, alt, free_text, seq
 from osler.methods.omni.plan import DroppedQuery, Query, SourcePlan
 from osler.methods.omni.planners import Proposal, SourceDescription, plan_fallback, source_variables
-from osler.methods.omni.planners.prompting import PlanAttempt, Proposer
+from osler.methods.omni.planners.single import PlanAttempt, Proposer
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.prompts import render_question_prompt
 from osler.retrieve import LookupResult

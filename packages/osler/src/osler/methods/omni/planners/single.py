@@ -1,4 +1,4 @@
-"""Planners that see no results: Original Question, Query2Doc, or a plan given by the user.
+"""Planners that see no results: Original Question, Query2Doc, Prompting, or a plan of the user's.
 
 Original Question is a baseline of Omni-RAG (App. D.3, after MedRAG): the question itself to every
 source, and to the graph with the concepts that it is about (App. E.5):
@@ -6,22 +6,41 @@ source, and to the graph with the concepts that it is about (App. E.5):
 <term>term0 , term1 , …</term>          fewer than four
 
 Query2Doc writes a passage that could answer, in the style of each source (App. D.3, E.6).
+
+Prompting asks a model for the plan (App. D.3, E.7); better ones are asked for by E.8.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from osler.errors import MalformedOutput
 from osler.llm.core.ask import Speaker
+from osler.llm.core.base import LanguageModel, Message, Sampling
 from osler.llm.core.grammar import Grammar, alt, free_text, repeat, seq
 from osler.methods.omni.dossier import SavedPlan
-from osler.methods.omni.plan import Query, SourcePlan, term_part
-from osler.methods.omni.planners import Proposal, SourceDescription, as_it_stands, queries_of
-from osler.prompts import render_question_prompt
+from osler.methods.omni.plan import (
+    MOST,
+    PlanReading,
+    Query,
+    SourcePlan,
+    expect_source_plan,
+    render_source_plan,
+    source_plan_grammar,
+    term_part,
+)
+from osler.methods.omni.planners import (
+    Proposal,
+    SourceDescription,
+    as_it_stands,
+    plan_fallback,
+    queries_of,
+    source_variables,
+)
+from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.sources.catalogue import GRAPH
 from osler.text import clean_text, one_line
 from osler.trace import BudgetExceeded, Noted, Run
@@ -57,7 +76,7 @@ class GivenPlan:
         return Proposal(reading.plan, "user", reading.dropped, self.saved.results_by_query)
 
 
-MOST = 3
+TERMS = 3
 """Terms of a question (App. E.5)."""
 
 _TAGGED = re.compile(r"<\s*terms?\s*>(.*?)(?:<\s*/\s*terms?\s*>|$)", re.IGNORECASE | re.DOTALL)
@@ -70,7 +89,7 @@ class TermExtractor:
     D.3)."""
 
     speaker: Speaker
-    at_most: int = MOST
+    at_most: int = TERMS
     among: Callable[[str], Sequence[str]] | None = None
     """Names found in a question, among which a small model must choose; `None` = any words."""
 
@@ -94,7 +113,7 @@ class TermExtractor:
         ]
 
 
-def parse_terms(reply: str, *, at_most: int = MOST) -> tuple[str, ...]:
+def parse_terms(reply: str, *, at_most: int = TERMS) -> tuple[str, ...]:
     """The first `at_most` terms, none twice; the last tag counts, as the first may be quoted.
 
     Separated by " , " as in the paper, by ";" or line; a reply that has none of these by other
@@ -116,7 +135,7 @@ def parse_terms(reply: str, *, at_most: int = MOST) -> tuple[str, ...]:
     return tuple(kept.values())[:at_most]
 
 
-def terms_grammar(*, at_most: int = MOST, longest: int = 8, among: Sequence[str] = ()) -> Grammar:
+def terms_grammar(*, at_most: int = TERMS, longest: int = 8, among: Sequence[str] = ()) -> Grammar:
     """One to `at_most` terms of up to `longest` words; of those `among`, where any are given."""
     term = alt(*among) if among else term_part(longest)
     more = repeat(seq(" , ", term), 0, at_most - 1)
@@ -190,3 +209,124 @@ def read_passage(reply: str) -> str:
 
 def passage_grammar(longest: int = LONGEST) -> Grammar:
     return Grammar("passage", seq("<passage>", free_text(longest, without="<>"), "</passage>"))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAttempt:
+    """A plan that was tried, with its feedback."""
+
+    plan: SourcePlan
+    score: int
+    """0 to 5."""
+    suggestion: str
+
+
+def plan_prompt(
+    question: Question,
+    offers: tuple[SourceDescription, ...],
+    at_most: int = MOST,
+) -> RenderedPrompt:
+    """Prompt E.7, in planning as in training records."""
+    sources = source_variables(offers, question.language)
+    return render_question_prompt("omni/plan", question, sources=sources, at_most=at_most)
+
+
+@dataclass(frozen=True)
+class Proposer:
+    """Asks for a plan, or for a better one given feedback on earlier ones."""
+
+    speaker: Speaker
+    offers: tuple[SourceDescription, ...]
+    at_most: int = MOST
+
+    @property
+    def source_names(self) -> tuple[str, ...]:
+        return tuple(offer.name for offer in self.offers)
+
+    def for_source(self, source: str) -> Proposer:
+        """A copy that plans for one of its sources alone."""
+        return replace(self, offers=tuple(o for o in self.offers if o.name == source))
+
+    async def propose(
+        self, question: Question, run: Run, tried: Sequence[PlanAttempt] = ()
+    ) -> PlanReading:
+        """Proposes a plan in view of the attempts `tried`.
+
+        Raises `MalformedOutput` for replies without any source's tag, and `BudgetExceeded`.
+
+
+        Without sources the model is not asked.
+        """
+        if not self.offers:
+            return PlanReading(SourcePlan())
+        return await self.speaker.ask(
+            self._render_prompt(question, tried),
+            lambda reply: expect_source_plan(
+                reply.text, sources=self.source_names, at_most=self.at_most
+            ),
+            run,
+            grammar=source_plan_grammar(self.source_names, at_most=self.at_most),
+        )
+
+    def _render_prompt(self, question: Question, tried: Sequence[PlanAttempt]) -> RenderedPrompt:
+        if not tried:
+            return plan_prompt(question, self.offers, self.at_most)
+        return render_question_prompt(
+            "omni/improve",
+            question,
+            sources=source_variables(self.offers, question.language),
+            at_most=self.at_most,
+            feedback=[
+                {
+                    "plan": render_source_plan(attempt.plan, self.source_names),
+                    "score": attempt.score,
+                    "suggestion": attempt.suggestion,
+                }
+                for attempt in tried
+            ],
+        )
+
+
+@dataclass(frozen=True)
+class Prompting:
+    proposer: Proposer
+
+    async def plan(self, question: Question, run: Run) -> Proposal:
+        try:
+            reading = await self.proposer.propose(question, run)
+        except MalformedOutput as error:
+            return plan_fallback(question, self.proposer.offers, error.message, run)
+        return Proposal(reading.plan, dropped=reading.dropped)
+
+
+SYSTEM = "You are a helpful assistant."
+"""The system line of the released training records."""
+# Not configurable: another temperature would be another method.
+SAMPLING = Sampling(temperature=0.0, max_tokens=1000, top=0)
+"""App. D.4 and the released code: greedy, 1,000 tokens."""
+
+
+def trained_planner(
+    model: LanguageModel,
+    offers: tuple[SourceDescription, ...],
+    *,
+    at_most: int = MOST,
+    seed: int = 0,
+) -> Prompting:
+    """A model trained to plan (§4.2), or another in its place: full weights, an adapter, a server.
+
+    It is prompted as it was trained: the paper's record is a system line, the prompt E.7 and the
+    plan, decoded greedily (App. D.4), and not constrained by a grammar.
+    """
+    speaker = Speaker(model, "planner", replace(SAMPLING, seed=seed), system=SYSTEM)
+    return Prompting(Proposer(speaker, offers, at_most))
+
+
+def planner_messages(
+    question: Question,
+    offers: tuple[SourceDescription, ...],
+    at_most: int = MOST,
+) -> list[Message]:
+    """The messages before the plan, in training records and in `trained_planner` alike."""
+    prompt = plan_prompt(question, offers, at_most)
+    return [Message("system", SYSTEM), Message("user", prompt.text)]
