@@ -45,8 +45,6 @@ from stores import write_corpus
 
 from osler.answer.follow_up import Standalone
 from osler.audit import entries
-from osler.audit.log import read_head
-from osler.audit.log import read_lines as read_audit_lines
 from osler.errors import BadRun, OslerError
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import BackendChoice
@@ -67,6 +65,8 @@ from osler_serve.active_runs import ActiveRun
 from osler_serve.app import build_state
 from osler_serve.keys import Caller
 from osler_serve.ops import forget as forgetting
+from osler_serve.ops.audit_proofs import read_head, verify_audit
+from osler_serve.ops.audit_proofs import read_lines as read_audit_lines
 from osler_serve.ops.backup import check_backup, make_backup, part_folders, restore_backup
 
 WORDS = ("iron", "zinc", "gold", "lead")
@@ -406,7 +406,7 @@ def end_of_record(folder: Path) -> str:
     settings = audited(folder)
     entries._open_log.cache_clear()
     entries.write_entry(settings, {"what": "last"})
-    found = entries.verify_audit(settings)
+    found = verify_audit(settings)
     # That a power cut spoilt one of two slots is mended by the next two entries.
     return "; ".join(found.problems)
 

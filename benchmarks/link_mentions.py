@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from osler.graph.derive import Dictionary, Recogniser
 from osler.graph.formats import read_graph_files
 from osler.graph.items import Name
+from osler.graph.link import Dictionary, Recogniser
 from osler.graph.store import Graph
 from osler.retrieve import STOP_WORDS
 from osler.text import language_of

@@ -33,12 +33,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from served import fill_knowledge_base, start_run
 
-from osler.audit.entries import verify_audit
 from osler.kb.base import KnowledgeBase
 from osler.kb.upkeep import _build_where_needed
 from osler.settings import Settings
 from osler_lab.testing.scripted import HashingEncoder
 from osler_serve.ledger import Ledger
+from osler_serve.ops.audit_proofs import verify_audit
 
 SERVER = """
 import json, sys

@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from osler.llm.recording import ResponseCache
 from osler_lab.evaluate.log import read_records
+from osler_lab.studies.replies import ResponseCache
 
 Osler = Any
 

@@ -18,18 +18,19 @@ from hypothesis import strategies as st
 pytest.importorskip("cryptography", reason='not installed: pip install "osler[audit]"')
 
 from osler.audit.checkpoints import HEAD, SLOT, CheckpointSigner
-from osler.audit.entries import (
-    accept_audit,
-    anchor_places,
-    open_audit,
-    read_entries,
-    verify_audit,
-    write_entry,
-)
-from osler.audit.log import ENTRIES, PUBLIC, AuditLog, read_head, read_lines, verify_log
+from osler.audit.entries import anchor_places, open_audit, write_entry
+from osler.audit.log import ENTRIES, PUBLIC, AuditLog
 from osler.errors import StorageFailed
 from osler.settings import Settings
 from osler_serve.ledger import Ledger
+from osler_serve.ops.audit_proofs import (
+    accept_audit,
+    read_entries,
+    read_head,
+    read_lines,
+    verify_audit,
+    verify_log,
+)
 
 EARLY, LATE = 5, 12
 KEY, SERVE, AWAY = range(3)

@@ -22,11 +22,11 @@ from osler.audit.checkpoints import (
     MerkleFrontier,
     hash_leaf,
     hash_node,
-    prove_inclusion,
     read_checkpoints,
 )
-from osler.audit.log import ENTRIES, PUBLIC, AuditLog, read_head, read_lines, verify_log
+from osler.audit.log import ENTRIES, PUBLIC, AuditLog
 from osler.errors import BadConfig, StorageFailed
+from osler_serve.ops.audit_proofs import prove_inclusion, read_head, read_lines, verify_log
 
 # RFC 6962's own test vectors (certificate-transparency-go, `merkletree` test data).
 RFC_LEAVES = [

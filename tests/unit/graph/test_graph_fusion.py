@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from osler.graph.chains import find_chains_between
-from osler.graph.derive import Dictionary
 from osler.graph.fusion import (
     BY_MAPPING,
     BY_NAME,
@@ -14,6 +13,7 @@ from osler.graph.fusion import (
     list_merges,
 )
 from osler.graph.items import ConceptMapping, Definition, Name, Relation
+from osler.graph.link import Dictionary
 from osler.graph.store import Graph
 
 FACTS = (

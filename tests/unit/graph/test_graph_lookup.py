@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from osler.errors import CapabilityMissing
-from osler.graph.derive import Dictionary, Recogniser, normalize_name, unit_spans
+from osler.graph.derive import normalize_name, unit_spans
 from osler.graph.items import Name, Relation
+from osler.graph.link import Dictionary, Recogniser
 from osler.graph.lookup import Lookup
 from osler.graph.store import Graph
 

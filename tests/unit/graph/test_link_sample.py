@@ -7,7 +7,7 @@ from pathlib import Path
 import link_mentions
 import pytest
 
-from osler.graph.derive import ConceptMention, Dictionary
+from osler.graph.link import ConceptMention, Dictionary
 from osler.graph.store import Graph
 from osler.retrieve import STOP_WORDS
 from osler.types import Language

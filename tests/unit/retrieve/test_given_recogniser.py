@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from osler.graph.derive import ConceptMention
 from osler.graph.items import Name, Relation
+from osler.graph.link import ConceptMention
 from osler.graph.store import Graph
 from osler.retrieve.graph import ChainRetriever, GraphRetriever
 

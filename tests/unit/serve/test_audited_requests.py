@@ -28,12 +28,13 @@ from served import (
     start_run,
 )
 
-from osler.audit.entries import log_folder, prove_run, read_entries, verify_audit
+from osler.audit.entries import log_folder
 from osler.audit.log import ENTRIES, PUBLIC
 from osler.build.resource_cache import ResourceCache
 from osler.errors import StorageFailed
 from osler_lab.testing.scripted import HashingEncoder
 from osler_serve.app import build_state
+from osler_serve.ops.audit_proofs import prove_run, read_entries, verify_audit
 from osler_serve.tools import build_mcp_server
 
 ROOT = Path(__file__).parents[3]

@@ -22,6 +22,7 @@ from osler.runs.threads import ThreadStore
 from osler.sources.online.cache import CachedReply, ReplyCache
 from osler_serve import admission, mcp_tasks, run_manager
 from osler_serve.ledger import Ledger
+from osler_serve.ops.audit_proofs import verify_audit
 from osler_serve.ops.forget import oldest_kept
 from osler_serve.run_views import RunView
 
@@ -69,7 +70,7 @@ def test_the_audit_log_keeps_its_order(tmp_path: Path, clock: Clock, jump: timed
     clock.ahead = timedelta()
     entries.write_entry(settings, {"what": "put right"})
     entries._open_log.cache_clear()
-    verified = entries.verify_audit(settings)
+    verified = verify_audit(settings)
     assert verified.problems == ()
     lines = (tmp_path / "audit" / "entries.jsonl").read_text().splitlines()
     told = [line.partition('"what": "')[2].partition('"')[0] for line in lines]

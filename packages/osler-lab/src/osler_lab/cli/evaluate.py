@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from osler.build import Parts
-    from osler.llm.recording import ResponseCache
     from osler.llm.recording.tape import Tape
     from osler.runs.estimates import CostEstimate
     from osler.settings import Settings
     from osler_lab.evaluate.experiments import Experiment
     from osler_lab.evaluate.runner import SolvedRun
     from osler_lab.studies.evaluation import KeepRun, Load, Trial
+    from osler_lab.studies.replies import ResponseCache
 
 Limit = Annotated[int | None, typer.Option(min=1, help="Most samples of each data set.")]
 
@@ -252,7 +252,7 @@ def _read_labels(here: CliSession, wanted: Sequence[str]) -> tuple[list[str], di
 
 @contextmanager
 def open_replies(path: Path | None) -> Iterator[ResponseCache | None]:
-    from osler.llm.recording import ResponseCache
+    from osler_lab.studies.replies import ResponseCache
 
     if path is None:
         yield None

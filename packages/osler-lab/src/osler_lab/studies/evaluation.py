@@ -12,12 +12,11 @@ from pathlib import Path
 
 from osler.build import Parts, graphs, reads_knowledge, roles_of, run_budget, run_prices
 from osler.build.composers import note_roles
-from osler.build.live import live_parts, record_parts, remember_replies
+from osler.build.live import live_parts, record_parts
 from osler.build.models import load_roles
 from osler.build.strategies import build_solver
 from osler.errors import BadConfig
 from osler.kb.ingest.bulk import WorkerPool
-from osler.llm.recording import ResponseCache
 from osler.llm.recording.tape import Tape
 from osler.retrieve.experts.cards import packaged_folder
 from osler.settings import STRATEGIES, Settings, read_presets
@@ -40,6 +39,7 @@ from osler_lab.evaluate.searches import WatchedRetriever
 from osler_lab.evaluate.trained_on import count_seen, list_beside, read_trained_on, unseen_samples
 from osler_lab.jobs.runner import Progress
 from osler_lab.studies.plans import plan_once
+from osler_lab.studies.replies import ResponseCache, remember_replies
 from osler_lab.studies.tasks import kind_of, read_task, require_files
 
 # Keeps a finished run with its tape; returns its name below `runs/` of the log folder.

@@ -11,8 +11,8 @@ import typer
 from osler.cli.session import PARTIAL, CliSession, write_json
 
 if TYPE_CHECKING:
-    from osler.audit.log import Verification
     from osler.settings import Settings
+    from osler_serve.ops.audit_proofs import Verification
 
 
 def audit(
@@ -54,7 +54,7 @@ def audit(
 
     `examples/06_verify_an_audit_proof.py` checks a proof and needs only `cryptography`.
     """
-    from osler.audit import entries as log
+    from osler_serve.ops import audit_proofs as log
 
     settings = here.load_settings()
     if run is not None:
@@ -85,8 +85,8 @@ def _show_checked(here: CliSession, checked: Verification) -> None:
 
 def _copy_entries(here: CliSession, settings: Settings, path: Path) -> None:
     from osler.audit.entries import log_folder
-    from osler.audit.log import read_head, read_lines
     from osler.errors import BadConfig, translate_os_errors
+    from osler_serve.ops.audit_proofs import read_head, read_lines
 
     folder = log_folder(settings)
     lines, head = read_lines(folder), read_head(folder)

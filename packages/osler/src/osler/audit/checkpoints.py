@@ -70,17 +70,6 @@ class MerkleFrontier:
         return twin
 
 
-def prove_inclusion(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """PATH(index, leaves) of RFC 6962, §2.1.1: the siblings from the leaf up to the root."""
-    if len(leaves) == 1:
-        return []
-    half = 1 << ((len(leaves) - 1).bit_length() - 1)  # the largest power of two below the size
-    left, right = leaves[:half], leaves[half:]
-    if index < half:
-        return [*prove_inclusion(left, index), MerkleFrontier(right).root()]
-    return [*prove_inclusion(right, index - half), MerkleFrontier(left).root()]
-
-
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     size: int
@@ -97,14 +86,6 @@ class Checkpoint:
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
-
-
-def read_checkpoints(lines: Iterable[str]) -> list[Checkpoint]:
-    """Raises `ValueError` for a line that is no checkpoint."""
-    try:
-        return [Checkpoint(**json.loads(line)) for line in lines if line.strip()]
-    except TypeError as error:
-        raise ValueError(str(error)) from error
 
 
 class CheckpointSigner:
@@ -171,6 +152,14 @@ def write_slot(handle: int, signed: Checkpoint) -> None:
     written = 0
     while written < len(slot):  # a full disk takes a part, and says so at the next write
         written += os.pwrite(handle, slot[written:], at + written)
+
+
+def read_checkpoints(lines: Iterable[str]) -> list[Checkpoint]:
+    """Raises `ValueError` for a line that is no checkpoint."""
+    try:
+        return [Checkpoint(**json.loads(line)) for line in lines if line.strip()]
+    except TypeError as error:
+        raise ValueError(str(error)) from error
 
 
 def read_slots(data: bytes) -> list[Checkpoint]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import logging
 import secrets
 from collections.abc import Mapping, Sequence
@@ -14,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from platformdirs import user_state_dir
 
-from osler.errors import BadConfig, BadRun, StorageFailed, translate_os_errors
+from osler.errors import StorageFailed, translate_os_errors
 from osler.kb.store.durable import write_private
 from osler.settings import Settings
 from osler.trace import Answered, Event, Retrieved, Sink
 from osler.types import Question
 
 if TYPE_CHECKING:
-    from osler.audit.log import AuditLog, Verification
+    from osler.audit.log import AuditLog
 
 _LOG = logging.getLogger("osler.audit")
 _SALT = "salt"
@@ -34,21 +33,11 @@ def log_folder(settings: Settings) -> Path:
 
 def open_audit(settings: Settings) -> AuditLog | None:
     """The log that the settings name; `None` = off. Raises `BadConfig` and `StorageFailed`."""
-    return None if settings.audit.log == "off" else _open_log(*_places(settings))
+    return None if settings.audit.log == "off" else _open_log(*audit_places(settings))
 
 
-def accept_audit(settings: Settings) -> int | None:
-    """Goes on with a log that was refused; the number of the entry that says what is missing, and
-    `None` where nothing is. Raises `BadConfig`, and `StorageFailed` for one that is damaged."""
-    log = _make_log(*_places(settings))
-    try:
-        log.check()
-    except StorageFailed:
-        return log.accept()
-    return None
-
-
-def _places(settings: Settings) -> tuple[Path, Path, Path | None, tuple[Path, ...]]:
+def audit_places(settings: Settings) -> tuple[Path, Path, Path | None, tuple[Path, ...]]:
+    """Folder, signing key, the place of copies and the anchors of the log."""
     chosen, folder = settings.audit, log_folder(settings)
     key_file = chosen.key_file or folder / "key.pem"
     return folder, key_file, chosen.copies, anchor_places(settings)
@@ -71,14 +60,15 @@ def anchor_places(settings: Settings) -> tuple[Path, ...]:
 
 @cache
 def _open_log(*places: Any) -> AuditLog:
-    log = _make_log(*places)
+    log = make_log(*places)
     log.check()
     return log
 
 
-def _make_log(
+def make_log(
     folder: Path, key_file: Path, copies: Path | None, anchors: tuple[Path, ...]
 ) -> AuditLog:
+    """The log at these places, not yet checked."""
     from osler.audit.checkpoints import CheckpointSigner
     from osler.audit.log import AuditLog
 
@@ -133,78 +123,6 @@ def record_reading(settings: Settings, verb: str, asked: str, shown: list[str]) 
 
 def hash_file(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def verify_audit(settings: Settings, copies: Path | None = None) -> Verification:
-    """Raises `BadConfig` where there is no log, or no list of checkpoints at `copies`."""
-    from osler.audit.checkpoints import Anchors, read_checkpoints
-    from osler.audit.log import PUBLIC, verify_log
-
-    folder = log_folder(settings)
-    public = folder / PUBLIC
-    key = public.read_text().strip() if public.is_file() else ""
-    anchored = [one for _, one in Anchors(anchor_places(settings), key).read()]
-    if not key and not anchored:
-        raise BadConfig(f"there is no audit log in {folder}", fix="set audit.log = require")
-    place = copies or settings.audit.copies
-    try:
-        lines = place.read_text(encoding="utf-8").splitlines() if place else []
-        kept = read_checkpoints(lines)
-    except (OSError, ValueError) as error:
-        raise BadConfig(f"{place} holds no checkpoints: {error}", fix="name another") from error
-    return verify_log(folder, key, [*kept, *anchored])
-
-
-def read_entries(settings: Settings) -> list[dict[str, Any]]:
-    """Those that can be read. Raises `StorageFailed`."""
-    from osler.audit.log import read_lines
-
-    entries = []
-    for line in read_lines(log_folder(settings)):
-        try:
-            entries.append(json.loads(line))
-        except ValueError:
-            continue  # `osler audit --verify` names it
-    return entries
-
-
-def prove_run(settings: Settings, run: str) -> dict[str, Any]:
-    """All that a stranger needs to see that the run was recorded, and as what.
-
-    Raises `BadRun` for a run that the log does not know, or whose files are gone.
-    """
-    from osler.audit.checkpoints import hash_leaf, prove_inclusion
-    from osler.audit.log import PUBLIC, read_head, read_lines
-
-    folder = log_folder(settings)
-    lines, head = read_lines(folder), read_head(folder)
-    index = _find_run(lines, run)
-    if index is None or head is None:
-        fix = "`osler audit` lists them"
-        raise BadRun(f"the audit log knows no run {run!r}", fix=fix)
-    place = settings.runs.path / run
-    with translate_os_errors(f"the files of the run {run} are gone", BadRun):
-        files = {name: (place / file).read_text("utf-8") for name, file in RUN_FILES.items()}
-    leaves = [hash_leaf(line) for line in lines[: head.size]]
-    return {
-        "entry": lines[index].decode(),
-        "index": index,
-        "path": [node.hex() for node in prove_inclusion(leaves, index)],
-        "checkpoint": json.loads(head.to_json()),
-        "public_key": (folder / PUBLIC).read_text().strip(),
-        "files": files,
-        "answer": json.loads(files["events"].splitlines()[-1])["solution"]["answer"],
-    }
-
-
-def _find_run(lines: list[bytes], run: str) -> int | None:
-    """The last entry of the run."""
-    for index in range(len(lines) - 1, -1, -1):
-        if run.encode() in lines[index]:
-            entry = json.loads(lines[index])
-            if entry.get("what") == "run" and entry.get("run") == run:
-                return index
-    return None
 
 
 class HeldAnswer:

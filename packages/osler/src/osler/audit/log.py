@@ -12,9 +12,8 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -65,7 +64,7 @@ class AuditLog:
         """Of the entries that `_tree` holds."""
         self._head = b""
         """The head that signs them."""
-        with _storage_errors(folder):
+        with storage_errors(folder):
             make_folders(folder.parent)
             folder.mkdir(exist_ok=True, mode=0o700)
             with self._hold_files():
@@ -75,7 +74,7 @@ class AuditLog:
     def append(self, record: Mapping[str, Any]) -> int:
         """The number of the entry, from 0. It is on disk and signed when this returns."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        with self._lock, _storage_errors(self.folder), self._hold_files() as (entries, head):
+        with self._lock, storage_errors(self.folder), self._hold_files() as (entries, head):
             if not self._is_current(entries, head):
                 self._load(entries, head, self._known())
             number = self._tree.size
@@ -95,12 +94,12 @@ class AuditLog:
 
     def check(self) -> None:
         """Raises `StorageFailed` for a log that is not gone on with."""
-        with self._lock, _storage_errors(self.folder), self._hold_files() as (entries, head):
+        with self._lock, storage_errors(self.folder), self._hold_files() as (entries, head):
             self._load(entries, head, self._known())
 
     def check_writable(self) -> None:
         """Raises `StorageFailed` where the next entry would: nothing is appended."""
-        with self._lock, _storage_errors(self.folder), self._hold_files() as (entries, head):
+        with self._lock, storage_errors(self.folder), self._hold_files() as (entries, head):
             if not self._is_current(entries, head):
                 self._load(entries, head, self._known())
             probe_folder(self.folder)
@@ -108,7 +107,7 @@ class AuditLog:
     def accept(self) -> int:
         """Goes on from what is there, however short; the entry that says so has this number."""
         lost = max((one for _, one in self._anchors.read()), key=lambda one: one.size, default=None)
-        with self._lock, _storage_errors(self.folder), self._hold_files() as (entries, head):
+        with self._lock, storage_errors(self.folder), self._hold_files() as (entries, head):
             self._load(entries, head, [])
         self._anchors.drop()
         signed = {} if lost is None else {"signed": lost.size, "root": lost.root, "until": lost.at}
@@ -127,7 +126,7 @@ class AuditLog:
 
     def _copy(self, signed: Checkpoint) -> None:
         assert self._copies is not None  # noqa: S101  its callers look
-        with _storage_errors(self._copies), self._copies.open("a", encoding="utf-8") as file:
+        with storage_errors(self._copies), self._copies.open("a", encoding="utf-8") as file:
             file.write(signed.to_json() + "\n")
             file.flush()
             os.fsync(file.fileno())
@@ -204,96 +203,7 @@ def _keep_public(path: Path, key: bytes) -> None:
         write_private(path, key)
 
 
-def read_head(folder: Path) -> Checkpoint | None:
-    """The last checkpoint, of the log's own key where one is; `None` of a log without one."""
-    try:
-        slots = read_slots((folder / HEAD).read_bytes())
-        public = (folder / PUBLIC).read_text().strip()
-    except FileNotFoundError:
-        return None
-    newest = max(slots, key=lambda one: one.size, default=None)
-    return newest_signed(slots, public) or newest
-
-
-def read_lines(folder: Path) -> list[bytes]:
-    """The entries as they are hashed. Raises `StorageFailed`."""
-    lines = _read_data(folder).split(b"\n")
-    return lines[:-1] if lines[-1] == b"" else lines
-
-
-def _read_data(folder: Path) -> bytes:
-    with _storage_errors(folder):
-        path = folder / ENTRIES
-        return path.read_bytes() if path.exists() else b""
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """What `verify_log` found."""
-
-    entries: int
-    public_key: str
-    checkpoints: int
-    """That were compared, of the head and of the copies."""
-    problems: tuple[str, ...]
-
-
-def verify_log(folder: Path, public_key: str, copies: Iterable[Checkpoint] = ()) -> Verification:
-    """Holds the entries against the head and every copied checkpoint.
-
-    Whoever has neither the signing key nor the second place cannot change, reorder, add or cut
-    off an entry unseen. Raises `StorageFailed`.
-    """
-    lines, head = read_lines(folder), read_head(folder)
-    problems = _slot_problems(folder, public_key)
-    if lines and not _read_data(folder).endswith(b"\n"):
-        problems.append("the last entry is cut short")
-    if head is None:
-        problems.append("there is no signed head")
-    elif head.size != len(lines):
-        problems.append(f"{len(lines):,} entries are there, {head.size:,} were signed")
-    wanted: dict[int, list[Checkpoint]] = {}
-    for one in (*copies, *([head] if head else [])):
-        wanted.setdefault(one.size, []).append(one)
-    checked, tree = 0, MerkleFrontier()
-    for number, line in enumerate((None, *lines)):
-        if line is not None:
-            tree.append(hash_leaf(line))
-            if _number_of(line) != number - 1:
-                problems.append(f"entry {number - 1:,} is out of place or damaged")
-        for one in wanted.pop(number, ()):
-            checked += 1
-            problems += _check_one(one, tree.root().hex(), public_key)
-    problems += [f"a checkpoint knows {size:,} entries, not {len(lines):,}" for size in wanted]
-    return Verification(len(lines), public_key, checked, tuple(dict.fromkeys(problems)))
-
-
-def _slot_problems(folder: Path, public_key: str) -> list[str]:
-    """Both slots are whole and signed, and of neighbouring sizes, but after a power cut."""
-    if (head := read_head(folder)) is None or head.size < 2:
-        return []
-    slots = read_slots((folder / HEAD).read_bytes())
-    sizes = {one.size for one in slots if is_signed_by(one, public_key)}
-    damaged = "one of the two signed heads is damaged or missing: by a power cut, or by somebody"
-    return [] if sizes == {head.size - 1, head.size} else [damaged]
-
-
-def _check_one(signed: Checkpoint, root: str, public_key: str) -> list[str]:
-    if not is_signed_by(signed, public_key):
-        return [f"the checkpoint of {signed.size:,} entries is not signed by this log's key"]
-    if signed.root != root:
-        return [f"the first {signed.size:,} entries are not those that were signed"]
-    return []
-
-
-def _number_of(line: bytes) -> int | None:
-    try:
-        entry = json.loads(line)
-    except ValueError:
-        return None
-    return entry.get("n") if isinstance(entry, dict) else None
-
-
-def _storage_errors(place: Path) -> AbstractContextManager[None]:
+def storage_errors(place: Path) -> AbstractContextManager[None]:
+    """Tells of the log's files what went wrong with them, and what mends it."""
     said = f"the audit log in {place} cannot be read or written"
     return translate_os_errors(said, StorageFailed, _FIX)

@@ -22,7 +22,6 @@ from osler.build.models import (
     load_encoder,
     load_roles,
     meaning_relevance,
-    model_identity,
 )
 from osler.build.plugins import SearchHooks, load_maker
 from osler.build.privacy import require_trusted_hosts, within_patients
@@ -30,7 +29,6 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
 from osler.llm.core.base import Attentive, Likelihood
 from osler.llm.recording import (
-    ResponseCache,
     TapePlayer,
     WrappedRelevance,
     WrappedRetriever,
@@ -120,17 +118,6 @@ def with_knowledge(
         meaning_relevance(chosen, reader),
         *open_experts(settings, chosen, reader),
     )
-
-
-def remember_replies(settings: Settings, parts: Parts, replies: ResponseCache) -> Parts:
-    """The same parts, whose models are not asked again what `replies` knows."""
-    models = {
-        role: replace(
-            ready, model=wrap_model(ready.model, replies, model_identity(settings.model_for(role)))
-        )
-        for role, ready in parts.models.items()
-    }
-    return replace(parts, models=models)
 
 
 def record_parts(parts: Parts, tape: Tape) -> Parts:

@@ -2,7 +2,7 @@
 stated between them.
 
 Cheap enough to be the default, so that every knowledge base has a graph layer. A name is
-the graph's (`osler.graph.derive`) or one that a text introduces (`names`). Two names in one
+the graph's (`osler.graph.link`) or one that a text introduces (`names`). Two names in one
 sentence are related by what stands between them, or as mentioned together.
 
 The cue must fill the gap, apart from a few function words around it, so that the relation is stated
@@ -25,8 +25,9 @@ from typing import Final, Self
 from osler.extract import ExtractionCost, ExtractionOutcome, hash_texts, names
 from osler.extract import names as forms
 from osler.extract.items import Entity, EntityRelation, ExtractedItems, ItemCollector
-from osler.graph.derive import ConceptMention, Dictionary, normalize_name
+from osler.graph.derive import normalize_name
 from osler.graph.items import Name
+from osler.graph.link import ConceptMention, Dictionary
 from osler.graph.store import Graph
 from osler.text import read_packaged_table, split_sentences
 from osler.types import Language, Passage

@@ -12,7 +12,7 @@
                     their requantisation
     server/         any server that speaks the OpenAI interface, and the differences between them
     transformers/   torch models: the only ones that show attention and can be trained
-    recording/      tapes that runs are replayed from, and the cache of replies
+    recording/      tapes that runs are replayed from
 
 A capability is a Protocol, not a flag. A method that needs to score texts asks for a
 `Likelihood`; a model that cannot score does not implement it, and `osler.build` says so before

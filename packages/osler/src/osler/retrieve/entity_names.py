@@ -18,7 +18,7 @@ from osler.retrieve import STOP_WORDS
 from osler.text import has_cjk, read_packaged, split_words
 
 if TYPE_CHECKING:
-    from osler.graph.derive import Recogniser
+    from osler.graph.link import Recogniser
     from osler.graph.store import Graph
 
 DRUG, DISEASE = "drug", "disease"
@@ -162,7 +162,7 @@ class GraphNames:
     """`None` = the graph's own names."""
 
     def find_entities(self, text: str) -> list[NamedEntity]:
-        from osler.graph.derive import Dictionary
+        from osler.graph.link import Dictionary
 
         recogniser = self.recogniser or Dictionary(self.graph, STOP_WORDS)
         found = []

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from osler.graph.chains import ConceptChain, find_chains_between, find_chains_from, verbalise_chain
-from osler.graph.derive import Dictionary, Recogniser
 from osler.graph.items import Concept, Edge
+from osler.graph.link import Dictionary, Recogniser
 from osler.graph.lookup import Lookup
 from osler.graph.store import Graph
 from osler.retrieve import STOP_WORDS, rank_hits, search_errors

@@ -12,8 +12,8 @@ import numpy as np
 
 from osler.errors import MalformedOutput
 from osler.graph.communities import Communities, Community, CommunityDigest
-from osler.graph.derive import Recogniser
 from osler.graph.items import verbalise_chain
+from osler.graph.link import Recogniser
 from osler.graph.lookup import Lookup
 from osler.graph.store import Graph
 from osler.llm.core.ask import ask

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from osler.errors import CapabilityMissing
-from osler.graph.derive import ConceptMention, Dictionary, Recogniser
+from osler.graph.link import ConceptMention, Dictionary, Recogniser
 from osler.graph.lookup import Lookup
 from osler.graph.store import Graph
 from osler.llm.transformers.hub import import_extra, open_model, open_tokenizer
@@ -97,7 +97,7 @@ class TokenClassifier:
 
 @dataclass(frozen=True)
 class RecognisedNames:
-    """Implements `osler.graph.derive.Recogniser`.
+    """Implements `osler.graph.link.Recogniser`.
 
     A recognised name is a mention where the graph has it: by its very name, else by the likest
     (extra `graph`). It is added to what the graph's own names find, and stands in their place

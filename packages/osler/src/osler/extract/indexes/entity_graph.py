@@ -25,8 +25,9 @@ from osler.extract import store as extracted
 from osler.extract.dictionary import TOGETHER
 from osler.extract.indexes.canon import EntityClasses, NameClaim, concept_name, resolve_entities
 from osler.graph.chains import random_walk
-from osler.graph.derive import LONGEST, Dictionary, is_too_short, normalize_name, unit_spans
+from osler.graph.derive import LONGEST, normalize_name, unit_spans
 from osler.graph.files import FILE, Array
+from osler.graph.link import Dictionary, is_too_short
 from osler.graph.store import Graph
 from osler.kb.search.base import PassageFilter, Ranking, fetch_allowed
 from osler.kb.search.exact import allowed_by

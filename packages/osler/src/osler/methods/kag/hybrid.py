@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 
 from osler.errors import CapabilityMissing, MalformedOutput, SourceUnavailable
 from osler.graph.chains import rank_nearest
-from osler.graph.derive import Dictionary
 from osler.graph.items import Edge, NamedConcept
+from osler.graph.link import Dictionary
 from osler.graph.lookup import FUZZY, Lookup, NameVectors
 from osler.graph.store import Graph
 from osler.methods.kag.depth import FormRetriever

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from osler.graph.derive import ConceptMention, Dictionary
+from osler.graph.link import ConceptMention, Dictionary
 from osler.graph.store import Graph
 from osler.methods.kag.graph_route.vocabulary import Vocabulary, read_vocabulary
 from osler.retrieve import STOP_WORDS

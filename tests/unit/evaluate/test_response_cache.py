@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from osler.errors import BadRun
 from osler.llm.core.base import Attentive, Likelihood, Message, Sampling
-from osler.llm.recording import ResponseCache, WrappedScorer, wrap_model
+from osler.llm.recording import WrappedScorer, wrap_model
+from osler_lab.studies.replies import ResponseCache
 from osler_lab.testing.scripted import ScriptedModel, TextOnly
 
 ASKED = [Message("user", "为什么？")]
