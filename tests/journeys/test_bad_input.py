@@ -1,4 +1,7 @@
-"""Bad input at the command line: one line with the place and the fix, the documented code."""
+"""Bad input at the command line: one line with the place and the fix, the documented code.
+
+Where a process of its own adds nothing the command line runs in the tests' own.
+"""
 
 import shutil
 import sqlite3
@@ -7,9 +10,27 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from osler.cli import app
 
 Osler = Callable[..., "subprocess.CompletedProcess[str]"]
 Q = "What is the first-line treatment of anaphylaxis?"
+
+
+@pytest.fixture
+def called(built: Osler, home: Path, monkeypatch: pytest.MonkeyPatch) -> Osler:
+    """`built` in this process."""
+    monkeypatch.setenv("OSLER__HOME", str(home))
+
+    def call(
+        *words: str, cwd: Path = home, stdin: bytes | None = None
+    ) -> "subprocess.CompletedProcess[str]":
+        monkeypatch.chdir(cwd)
+        done = CliRunner().invoke(app, list(words), input=stdin)
+        return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
+
+    return call
 
 
 def refused(done: "subprocess.CompletedProcess[str]", code: int, *parts: str) -> None:
@@ -32,8 +53,8 @@ def refused(done: "subprocess.CompletedProcess[str]", code: int, *parts: str) ->
         (b"A. aspirin\nB. heparin", "options but no question"),
     ],
 )
-def test_a_bad_question_is_refused_with_2(built: Osler, question: bytes, part: str) -> None:
-    refused(built("ask", "-", stdin=question), 2, part)
+def test_a_bad_question_is_refused_with_2(called: Osler, question: bytes, part: str) -> None:
+    refused(called("ask", "-", stdin=question), 2, part)
 
 
 def test_an_absent_knowledge_base_names_the_command_that_makes_one(
@@ -77,32 +98,33 @@ def _execute(path: Path, statement: str) -> None:
     ],
 )
 def test_a_knowledge_base_that_does_not_fit_is_refused_with_4(
-    built: Osler, home: Path, tmp_path: Path, what: str, parts: tuple[str, ...]
+    called: Osler, home: Path, tmp_path: Path, what: str, parts: tuple[str, ...]
 ) -> None:
     copy = tmp_path / "kb"
     shutil.copytree(home / "kb", copy)
     broken(what)(copy)
-    refused(built("--kb", str(copy), "ask", Q), 4, *parts)
+    refused(called("--kb", str(copy), "ask", Q), 4, *parts)
 
 
 def test_a_half_built_knowledge_base_is_finished_by_the_command_it_names(
-    built: Osler, home: Path, tmp_path: Path
+    called: Osler, home: Path, tmp_path: Path
 ) -> None:
     copy = tmp_path / "kb"
     shutil.copytree(home / "kb", copy)
     broken("half")(copy)
-    asked = built("--kb", str(copy), "ask", Q, "--strategy", "rag")
+    asked = called("--kb", str(copy), "ask", Q, "--strategy", "rag")
     assert asked.returncode == 0, asked.stderr
     told = " ".join(asked.stdout.split())
     assert "Passages without a vector yet, searched by words alone: 9." in told
-    assert built("--kb", str(copy), "kb", "build").returncode == 0
-    assert built("--kb", str(copy), "kb", "info", "--verify").returncode == 0
-    assert built("--kb", str(copy), "kb", "search", "anaphylaxis").returncode == 0
+    assert called("--kb", str(copy), "kb", "build").returncode == 0
+    assert called("--kb", str(copy), "kb", "info", "--verify").returncode == 0
+    assert called("--kb", str(copy), "kb", "search", "anaphylaxis").returncode == 0
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("content", [None, b"", b"GGUF and then nothing", b"hello"])
 def test_a_missing_or_truncated_model_is_refused_with_5(
-    built: Osler, tmp_path: Path, content: bytes | None
+    called: Osler, tmp_path: Path, content: bytes | None
 ) -> None:
     model = tmp_path / "model.gguf"
     if content is not None:
@@ -110,7 +132,7 @@ def test_a_missing_or_truncated_model_is_refused_with_5(
     (tmp_path / "osler.toml").write_text(
         f'[model]\nkind = "gguf"\npath = "{model}"\n', encoding="utf-8"
     )
-    refused(built("ask", Q, cwd=tmp_path), 5, "model.gguf")
+    refused(called("ask", Q, cwd=tmp_path), 5, "model.gguf")
 
 
 @pytest.mark.parametrize(
@@ -123,10 +145,10 @@ def test_a_missing_or_truncated_model_is_refused_with_5(
     ],
 )
 def test_a_bad_setting_is_refused_with_3_where_it_stands(
-    built: Osler, tmp_path: Path, text: str, parts: tuple[str, ...]
+    called: Osler, tmp_path: Path, text: str, parts: tuple[str, ...]
 ) -> None:
     (tmp_path / "osler.toml").write_text(text, encoding="utf-8")
-    refused(built("ask", Q, cwd=tmp_path), 3, *parts)
+    refused(called("ask", Q, cwd=tmp_path), 3, *parts)
 
 
 def test_an_unknown_strategy_is_refused_with_3(built: Osler) -> None:

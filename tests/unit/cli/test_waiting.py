@@ -6,6 +6,7 @@ import io
 from dataclasses import dataclass
 
 from osler.cli.run_output import WaitingLine, first_step
+from osler.cli.words import LANGUAGE
 from osler.settings import Settings
 from osler.trace import Event, PassagesOrdered, PlannedQuery, Retrieved, Searched, SourcesPlanned
 
@@ -44,6 +45,18 @@ def test_probing_a_model_server_is_said_while_it_lasts() -> None:
     assert step == "asking the model server at http://127.0.0.1:9/v1 what it can do"
     assert then == "reading the question"
     assert "server" not in first_step(Settings())[0]
+
+
+def test_the_first_step_is_told_in_the_language_of_the_command_line() -> None:
+    """Before the first event: on a slow machine it stands for many seconds."""
+    kept = LANGUAGE.set("zh")
+    try:
+        watch = Watch()
+        line = WaitingLine(io.StringIO(), True, first_step(Settings()), clock=watch)
+        watch.now += 12
+        assert line.line == "正在打开知识库和模型, 12 秒；接下来：正在读问题"
+    finally:
+        LANGUAGE.reset(kept)
 
 
 def test_a_pipe_gets_a_line_every_ten_seconds() -> None:

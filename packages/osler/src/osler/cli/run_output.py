@@ -15,7 +15,7 @@ import typer
 
 from osler.cli.progress import INTERVAL, PATIENCE, repeat_often
 from osler.cli.session import ABSTAINED, PARTIAL, REFUSED, CliSession, write_json
-from osler.cli.words import say
+from osler.cli.words import LANGUAGE, say
 from osler.errors import OslerError, translate_os_errors
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class WaitingLine:
     clock: Callable[[], float] = time.monotonic
     began: float = field(init=False)
     _said: float = field(init=False)
-    language: Language = field(default="en", init=False)
+    language: Language = field(default_factory=LANGUAGE.get, init=False)
 
     def __post_init__(self) -> None:
         self.began = self._said = self.clock()
