@@ -50,7 +50,7 @@ CELLS: Mapping[str, tuple[Manners, Expected]] = {
     "obeys": (Manners(), Expected()),
     "holds formats": (
         Manners(grammar=True),
-        Expected(formats=("GBNF", "regex", "choice", "JSON schema")),
+        Expected(formats=("GBNF", "JSON schema")),
     ),
     "hosted": (Manners(**HOSTED), Expected(continues="asked", scores=False)),
     "hosted, bare": (
