@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 
 from osler.errors import MalformedSource, translate_os_errors
@@ -101,6 +102,7 @@ def _read_row(row: dict[str, str | None], where: str) -> Notice | Drop:
     return Notice(nature, _read_day(written), reasons, pmid, doi)
 
 
+@lru_cache(16_384)  # the days of 45 years; each is named by several notices
 def _read_day(written: str) -> str:
     """ "7/14/2019 0:00" as "2019-07-14"; "" for what is no day."""
     for form in _DAYS:
