@@ -28,7 +28,8 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import BackendChoice
 from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.settings import Settings
-from osler.types import Usage
+from osler.sources.formats.labels import KIND
+from osler.types import Locator, Passage, Usage
 from osler_lab.testing.scripted import HashingEncoder, tokens_of
 from osler_serve.app import build_state, create_app
 from osler_serve.state import Page, ServerState
@@ -152,6 +153,26 @@ def fill_knowledge_base(
             name = "page.txt" if "<" in text else "pages.md"
             (folder / source / name).write_text(text, encoding="utf-8")
             kb.add([folder / source], source=source, licence="CC0-1.0")
+        kb.build(HashingEncoder())
+
+
+def put_label(kb: KnowledgeBase, id: str, title: str, source: str = "label") -> None:
+    texts = [("Product", "Effective: 2021-05-01"), ("Overdosage", f"<b>{title}</b>: call.")]
+    if id == "w1":
+        texts.append(("Drug interactions", "Aspirin adds to bleeding."))
+    where = [Locator(section, kind=KIND, code=f"SPL:{id}") for section, _ in texts]
+    kb.put(
+        Passage(f"{source}:{id}#{n}", text, source, title, where[n])
+        for n, (_, text) in enumerate(texts)
+    )
+
+
+def fill_with_labels(home: Path) -> None:
+    """Labels of two drugs, and of a third in a private source."""
+    with KnowledgeBase.create(home / "kb") as kb:
+        put_label(kb, "w1", "Warfarin sodium")
+        put_label(kb, "a1", "Apixaban (Eliquis)")
+        put_label(kb, "d1", "Dabigatran", source="emr")
         kb.build(HashingEncoder())
 
 

@@ -7,6 +7,10 @@ it("sends what was filled in, as the API takes it", () => {
     as_of: "2024-01-31",
     kinds: ["rct", "guideline"],
   });
-  expect(chosenFilters({ since: "2020-03-31", until: "2024" })).toEqual({ since: "2020-03-31", until: 2024 });
+  expect(chosenFilters({ since: "2020-03", until: "2024", as_of: "2024" })).toEqual({
+    since: "2020-03",
+    until: 2024,
+    as_of: 2024,
+  });
   expect(chosenFilters({})).toEqual({});
 });

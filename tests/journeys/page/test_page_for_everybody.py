@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from browsing import QUESTION, ask_question, expect_text, store_run, wait_for_script
 from danger_dialogues import DIALOGUES
-from served import FixedModel, ServedOsler, read_stream, serve_osler, start_run
+from served import FixedModel, ServedOsler, fill_with_labels, read_stream, serve_osler, start_run
 from waiting import AwaitableEvent
 
 from osler.kb.base import KnowledgeBase
@@ -70,6 +70,12 @@ def addresses(place: ServedOsler) -> dict[str, str]:
         "evaluations/two": ".figures .cell",
         "scoreboard": ".scoreboard img",
     }
+
+
+@pytest.fixture(scope="module")
+def labels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedOsler]:
+    with serve_osler(tmp_path_factory.mktemp("labels"), fill=fill_with_labels) as running:
+        yield running
 
 
 def each(page: Any, addresses: dict[str, str]) -> Any:
@@ -167,6 +173,25 @@ def test_axe_finds_nothing_in_what_comes_and_goes(
             page.evaluate("where => { location.hash = where }", f"#/{address}")
             page.get_by_role("alert").first.wait_for()
             found += violations(page)
+    assert not found
+
+
+@needs_axe
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "locale"), [(390, "zh-CN"), (1280, "en-GB")])
+def test_axe_finds_nothing_in_two_labels_side_by_side(
+    labels: ServedOsler, window: Window, width: int, locale: str, scheme: str
+) -> None:
+    """Two labels, one that is not there, and the empty form."""
+    size, found = {"width": width, "height": 900}, []
+    views = {"a=warfarin&b=eliquis": "h2", "a=warfarin&b=zebra": "[role=alert]", "": "form.tools"}
+    how = {"color_scheme": scheme, "viewport": size, "locale": locale, "expected": ["404"]}
+    with window(labels, **how) as page:
+        for asked, there in views.items():
+            page.evaluate("where => { location.hash = where }", f"#/labels?{asked}")
+            page.locator(there).first.wait_for()
+            found += violations(page)
+            assert not page.evaluate(SIDEWAYS)
     assert not found
 
 

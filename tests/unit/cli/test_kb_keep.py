@@ -92,10 +92,13 @@ def test_an_export_goes_in_again_without_a_source(osler: Any, kb: Path, folder: 
     assert provenance["origin"].endswith("gout.md")
 
 
-def test_kb_export_since_accepts_a_day(osler: Any, kb: Path, folder: Path) -> None:
+@pytest.mark.parametrize("rest", ["", "-02", "-02-28", "-02-28T23:59:59"])
+def test_kb_export_since_takes_a_year_a_month_a_day_or_a_time(
+    osler: Any, kb: Path, folder: Path, rest: str
+) -> None:
     target = str(folder / "all.jsonl")
-    assert "0 documents" in osler("kb", "export", target, "--since", "2999-01-01").stdout
-    assert "2 documents" in osler("kb", "export", target, "--since", "2000-01-01").stdout
+    assert "0 documents" in osler("kb", "export", target, "--since", f"2999{rest}").stdout
+    assert "2 documents" in osler("kb", "export", target, "--since", f"2000{rest}").stdout
 
 
 def test_an_unknown_form_of_export_ends_with_3(osler: Any, kb: Path, folder: Path) -> None:

@@ -50,6 +50,9 @@ def sources_of(report: dict[str, Any]) -> set[str]:
         ({"until": 2020}, {"guideline"}),
         ({"kinds": ["guideline"]}, {"guideline"}),
         ({"as_of": "2020-01-31"}, {"guideline"}),
+        ({"as_of": "2020-01"}, {"guideline"}),
+        ({"as_of": 2020}, {"guideline"}),
+        ({"since": "2013-01", "until": "2999-12"}, {"book"}),
         ({"sources": ["book"]}, {"book"}),
     ],
 )
@@ -68,9 +71,9 @@ def test_the_api_the_client_and_the_openai_endpoint_take_the_same_fields(
 
 
 def test_an_answer_names_the_filter_that_it_was_found_through(http: httpx2.Client) -> None:
-    asked = {"question": QUESTION, "since": 2020, "as_of": "2024-01-31"}
+    asked = {"question": QUESTION, "since": "2020-02", "as_of": "2024-01-31"}
     report = report_of(http, http.post("/api/v1/runs", json=asked).json()["run_id"])
-    assert "(since 2020; as of 2024-01-31)" in report["answer"]["note"]
+    assert "(since 2020-02; as of 2024-01-31)" in report["answer"]["note"]
 
 
 def test_what_is_asked_next_is_asked_through_the_same_filter_until_another_is_given(

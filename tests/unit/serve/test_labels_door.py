@@ -3,41 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx2
 import pytest
-from served import serve_osler
-
-from osler.kb.base import KnowledgeBase
-from osler.sources.formats.labels import KIND
-from osler.types import Locator, Passage
-from osler_lab.testing.scripted import HashingEncoder
-
-
-def put_label(kb: KnowledgeBase, id: str, title: str, source: str = "label") -> None:
-    texts = [("Product", "Effective: 2021-05-01"), ("Overdosage", f"<b>{title}</b>: call.")]
-    if id == "w1":
-        texts.append(("Drug interactions", "Aspirin adds to bleeding."))
-    where = [Locator(section, kind=KIND, code=f"SPL:{id}") for section, _ in texts]
-    kb.put(
-        Passage(f"{source}:{id}#{n}", text, source, title, where[n])
-        for n, (_, text) in enumerate(texts)
-    )
-
-
-def fill(home: Path) -> None:
-    with KnowledgeBase.create(home / "kb") as kb:
-        put_label(kb, "w1", "Warfarin sodium")
-        put_label(kb, "a1", "Apixaban (Eliquis)")
-        put_label(kb, "d1", "Dabigatran", source="emr")
-        kb.build(HashingEncoder())
+from served import fill_with_labels, serve_osler
 
 
 @pytest.fixture(scope="module")
 def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
     with (
-        serve_osler(tmp_path_factory.mktemp("home"), fill=fill) as served,
+        serve_osler(tmp_path_factory.mktemp("home"), fill=fill_with_labels) as served,
         httpx2.Client(base_url=served.url, timeout=30) as client,
     ):
         yield client

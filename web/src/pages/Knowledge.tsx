@@ -2,7 +2,7 @@ import { type FormEvent, useCallback, useState } from "react";
 import * as api from "../api";
 import { useLoaded } from "../hooks";
 import { about } from "../parts/Cards";
-import { bound } from "../parts/Filter";
+import { DATE, bound } from "../parts/Filter";
 import { Uploads } from "../parts/Uploads";
 import { LabelForm } from "./Labels";
 import { asking, link } from "../place";
@@ -81,11 +81,11 @@ function Form({ asked, sources, speak }: Given) {
         </label>
         <label>
           {words.from}
-          <input pattern="\d{4}(-\d\d-\d\d)?" placeholder="2015" {...field("from")} />
+          <input pattern={DATE} placeholder="2015" {...field("from")} />
         </label>
         <label>
           {words.to}
-          <input pattern="\d{4}(-\d\d-\d\d)?" placeholder="2024-06-30" {...field("to")} />
+          <input pattern={DATE} placeholder="2024-06" {...field("to")} />
         </label>
         <button className="main">{words.search}</button>
       </div>

@@ -2,13 +2,16 @@ import type { Tongue } from "../words";
 
 export type Filters = { since?: string; until?: string; as_of?: string; kinds?: string };
 
-// As a request has them: years as numbers, days as words, kinds one by one, and nothing that was left empty.
+// A year, a month or a day.
+export const DATE = "\\d{4}(-\\d\\d){0,2}";
+
+// As a request has them: years as numbers, other dates as words, kinds one by one, and nothing that was left empty.
 export function chosenFilters({ since, until, as_of, kinds }: Filters): object {
   const named = (kinds ?? "").split(",").map((one) => one.trim()).filter(Boolean);
   return {
     ...(since ? { since: bound(since) } : {}),
     ...(until ? { until: bound(until) } : {}),
-    ...(as_of ? { as_of } : {}),
+    ...(as_of ? { as_of: bound(as_of) } : {}),
     ...(named.length ? { kinds: named } : {}),
   };
 }
@@ -32,15 +35,15 @@ export function Filter({ chosen, choose, speak }: Given) {
       <p className="row">
         <label>
           {words.from}
-          <input pattern="\d{4}(-\d\d-\d\d)?" placeholder="2015" {...field("since")} />
+          <input pattern={DATE} placeholder="2015" {...field("since")} />
         </label>
         <label>
           {words.to}
-          <input pattern="\d{4}(-\d\d-\d\d)?" placeholder="2024-06-30" {...field("until")} />
+          <input pattern={DATE} placeholder="2024-06" {...field("until")} />
         </label>
         <label>
           {words.asOf}
-          <input type="date" {...field("as_of")} />
+          <input pattern={DATE} placeholder="2024-01-31" {...field("as_of")} />
         </label>
         <label>
           {words.kinds}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -11,7 +10,7 @@ from osler.methods.omni.plan import PlannerName
 from osler.questions import LIMIT
 from osler.reports import DangerView, SourceName, SourceQuery, Words
 from osler.settings import STRATEGIES
-from osler.settings.fields import YearOrDay
+from osler.settings.fields import PartialDate
 
 
 def _check_strategy(name: str) -> str:
@@ -51,14 +50,14 @@ class Filters(RequestModel):
     """Which texts are searched. Without a date or a kind that is asked for, a text is left out."""
 
     sources: SourceNames = []
-    since: YearOrDay = None
-    """The first year or day."""
-    until: YearOrDay = None
-    """The last year or day."""
+    since: PartialDate = None
+    """The first year, month or day, as 2024, 2024-03 or 2024-03-31."""
+    until: PartialDate = None
+    """The last one."""
     kinds: Kinds = []
     """Publication types, any of them, as "rct", "guideline" or "Case Reports"."""
-    as_of: date | None = None
-    """Only what was known on this day."""
+    as_of: PartialDate = None
+    """Only what was known on this date."""
 
     def choose(self) -> dict[str, Any]:
         """What differs from the server's settings, for `choices.run_settings`."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import date
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -22,7 +21,7 @@ from osler import reports
 from osler.audit.entries import write_entry
 from osler.errors import OslerError
 from osler.reports import knowledge
-from osler.settings.fields import YearOrDay
+from osler.settings.fields import PartialDate
 from osler_serve import api, graph_views, schemas
 from osler_serve.audited_requests import tool_entry
 from osler_serve.formula_tools import add_calculation
@@ -135,10 +134,10 @@ def _add_knowledge(mcp: MCPServer[Any], at: At) -> None:
         query: Query,
         sources: schemas.SourceNames = [],  # noqa: B006
         k: Many = 10,
-        since: YearOrDay = None,
-        until: YearOrDay = None,
+        since: PartialDate = None,
+        until: PartialDate = None,
         kinds: schemas.Kinds = [],  # noqa: B006
-        as_of: date | None = None,
+        as_of: PartialDate = None,
         snapshot: Annotated[str, Field(max_length=64)] = "",
     ) -> knowledge.SearchResult:
         """Passages of the knowledge base that these words find, best first; with `snapshot`,
@@ -253,14 +252,14 @@ def _add_answers(mcp: MCPServer[Any], at: At) -> None:
         max_seconds: RunSeconds = 120.0,
         earlier: EarlierQuestions = [],  # noqa: B006
         sources: schemas.SourceNames = [],  # noqa: B006
-        since: YearOrDay = None,
-        until: YearOrDay = None,
+        since: PartialDate = None,
+        until: PartialDate = None,
         kinds: schemas.Kinds = [],  # noqa: B006
-        as_of: date | None = None,
+        as_of: PartialDate = None,
     ) -> reports.RunReport:
         """An answer with its citations, or that the evidence does not say. The run is kept; its
         `question` is what was searched for. Years, `kinds` ("rct", "guideline") and `as_of` (what
-        was known on that day) leave out texts of others and texts without a date or kind.
+        was known on that date) leave out texts of others and texts without a date or kind.
         Where `danger` is there, say its text to the person first, word for word."""
         site, caller = at(context)
         asked = AnswerArguments(

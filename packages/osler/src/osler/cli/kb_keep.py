@@ -189,7 +189,10 @@ def export(
     source: OneSource = None,
     since: Annotated[
         datetime | None,
-        typer.Option(help="Only documents added at this time (UTC) or later."),
+        typer.Option(
+            formats=["%Y", "%Y-%m", "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"],
+            help="Only documents added at this time (UTC) or later.",
+        ),
     ] = None,
     rebuild: Annotated[
         bool,

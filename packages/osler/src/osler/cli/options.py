@@ -61,15 +61,15 @@ class Filters:
         typer.Option("--source", "-s", help='Only these sources, as in "book,guideline".'),
     ] = None
     since: Annotated[
-        str | None, typer.Option(help="Only texts from this year or day on, as 2020 or 2020-03-31.")
+        str | None, typer.Option(help="Only texts from this date on: 2020, 2020-03 or 2020-03-31.")
     ] = None
-    until: Annotated[str | None, typer.Option(help="Only texts up to this year or day.")] = None
+    until: Annotated[str | None, typer.Option(help="Only texts up to this date.")] = None
     kind: Annotated[
         list[str] | None,
         typer.Option("--kind", help='Only these kinds of text, as in "rct,guideline".'),
     ] = None
     as_of: Annotated[
-        str | None, typer.Option(help="Only what was known on this day, as 2024-01-31.")
+        str | None, typer.Option(help="Only what was known on this date, as 2024-01-31.")
     ] = None
 
     @property
@@ -98,7 +98,7 @@ class Filters:
         try:
             RetrieveSettings.model_validate(given)
         except ValidationError as error:
-            fix = "as in --since 2015 --until 2024-06-30 --as-of 2024-01-31"
+            fix = "as in --since 2015 --until 2024-06 --as-of 2024-01-31"
             raise BadFilter(describe_invalid(error), fix=fix) from error
 
 

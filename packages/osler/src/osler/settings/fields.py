@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated
@@ -72,30 +73,23 @@ ShareLimit = Annotated[
 Place = Annotated[Path, BeforeValidator(_expand_home)]
 
 
-def _parse_year_or_day(value: object) -> object:
+def _parse_date(value: object) -> object:
+    """A year as a number, a month as "2024-03", a day as a date."""
     if not isinstance(value, str):
         return _reject_boolean(value)
-    if value.isdecimal() and len(value) == 4:
-        return int(value)
-    try:
-        return _parse_day(value)
-    except ValueError:
-        raise ValueError("write a year or a day, as 2024 or 2024-01-31") from None
+    for form in ("%Y", "%Y-%m", "%Y-%m-%d"):
+        with suppress(ValueError):
+            day = datetime.strptime(value, form).date()
+            return {"%Y": day.year, "%Y-%m": f"{day:%Y-%m}"}.get(form, day)
+    raise ValueError("write a date as 2024, 2024-03 or 2024-03-31")
 
 
-def _parse_day(value: object) -> object:
-    if isinstance(value, str):
-        try:
-            return datetime.strptime(value, "%Y-%m-%d").date()
-        except ValueError:
-            raise ValueError("write a day as 2024-01-31") from None
-    return _reject_boolean(value)
-
-
-Day = Annotated[date | None, BeforeValidator(_parse_day), BeforeValidator(parse_none)]
-YearOrDay = Annotated[
-    Annotated[int, Field(ge=1000, le=9999, strict=True)] | date | None,
-    BeforeValidator(_parse_year_or_day),
+PartialDate = Annotated[
+    Annotated[int, Field(ge=1000, le=9999, strict=True)]
+    | date
+    | Annotated[str, Field(pattern=r"^[1-9]\d{3}-\d\d$")]
+    | None,
+    BeforeValidator(_parse_date),
     BeforeValidator(parse_none),
 ]
 OptionalPlace = Annotated[Place | None, BeforeValidator(parse_none)]
@@ -104,16 +98,19 @@ Names = Annotated[tuple[str, ...], BeforeValidator(split_list)]
 SourceNames = Annotated[tuple[SourceName, ...], BeforeValidator(split_list)]
 
 
-def first_day(given: int | date) -> int:
-    """A year's first day, or the day, as 20240131."""
-    return given * 10_000 + 101 if isinstance(given, int) else last_day(given)
+def first_day(given: int | date | str) -> int:
+    """The first day of a year or month, or the day, as 20240131."""
+    return _fill(given, "0101")
 
 
-def last_day(given: int | date) -> int:
-    """A year's last day, or the day, as 20240131."""
-    if isinstance(given, int):
-        return given * 10_000 + 1231
-    return given.year * 10_000 + given.month * 100 + given.day
+def last_day(given: int | date | str) -> int:
+    """The last day of a year or month, or the day, as 20240131; any month's is a 31st."""
+    return _fill(given, "1231")
+
+
+def _fill(given: int | date | str, rest: str) -> int:
+    digits = str(given).replace("-", "")
+    return int(digits + rest[len(digits) - 4 :])
 
 
 class SettingsSection(BaseModel):

@@ -14,10 +14,10 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from osler.danger.notice import ANYWHERE, region_names
 from osler.settings.fields import (
     NONE,
-    Day,
     Limit,
     Names,
     OptionalPlace,
+    PartialDate,
     Place,
     Places,
     Real,
@@ -25,7 +25,6 @@ from osler.settings.fields import (
     SettingsSection,
     SourceNames,
     Whole,
-    YearOrDay,
     first_day,
     last_day,
     split_list,
@@ -122,12 +121,12 @@ class RetrieveSettings(SettingsSection):
     entry_least: Real = Field(default=0.0, ge=0, le=1)
     """Least cosine of an entry of the indexes of knowledge units, questions and the rest (KAG keeps
     those above 0.7, by its own encoder)."""
-    since: YearOrDay = None
-    """Only documents from this year or day on, as 2020 or 2020-03-31, or "none"."""
-    until: YearOrDay = None
-    """Only documents up to this year or day, or "none"."""
-    as_of: Day = None
-    """Only what was known on this day, as 2024-01-31, or "none". A document of which the month or
+    since: PartialDate = None
+    """Only documents from this date on, as 2020, 2020-03 or 2020-03-31, or "none"."""
+    until: PartialDate = None
+    """Only documents up to this date, or "none"; of a year or month, up to its last day."""
+    as_of: PartialDate = None
+    """Only what was known on this date, as 2024-01-31, or "none". A document of which the month or
     the year alone is known counts as of its last day, here and in the two above."""
     languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(split_list)] = ()
     """Only passages in these languages; empty = all."""
@@ -183,8 +182,7 @@ class RetrieveSettings(SettingsSection):
 
     def describe_filter(self, language: Language = "en") -> str:
         """What the filter by date and kind lets through, in words; "" without one."""
-        day = self.as_of and self.as_of.isoformat()
-        given = (self.since, self.until, day, ", ".join(self.kinds))
+        given = (self.since, self.until, self.as_of, ", ".join(self.kinds))
         words = _FILTER_WORDS[language]
         parts = [form.format(one) for form, one in zip(words, given, strict=True) if one]
         return ("，" if language == "zh" else "; ").join(parts)
