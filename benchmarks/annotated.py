@@ -61,13 +61,11 @@ async def dictionaries() -> list[str]:
             ("dictionary, sample graph, without word forms", graph, False),
             ("dictionary, sample graph", graph, True),
         ):
-            with DictionaryExtractor(of, STOP_WORDS, forms=forms, pairs=False) as extractor:
-                extractor.learn_names(one.passage for one in sample)
-                rows += told(name, sample, await scored(extractor, sample))
             with DictionaryExtractor(of, STOP_WORDS, forms=forms) as extractor:
                 extractor.learn_names(one.passage for one in sample)
+                # Names of one sentence are related by no predicate that is annotated.
                 every = await scored(extractor, sample)
-                rows += told(f"{name}, with pairs", sample, every, levels=LEVELS[2:])
+                rows += told(name, sample, every, levels=LEVELS[:3])
     return rows
 
 

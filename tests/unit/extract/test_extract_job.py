@@ -217,7 +217,7 @@ def test_names_and_relations_of_texts_stand_in_the_graph_with_their_passage(
         assert set(concept.names) >= {"COPD", "Chronic obstructive pulmonary disease"}
         (metformin,) = graph.find_exact("二甲双胍")
         (edge,) = graph.find_neighbours([metformin.concept])
-        assert edge.triple == ("二甲双胍", "用于治疗", "糖尿病")
+        assert edge.triple == ("二甲双胍", "一同提及", "糖尿病")
         assert edge.source == "text/dictionary"
         with graph.open_reader() as db:
             notes = [text for (text,) in db.execute("SELECT text FROM note")]

@@ -27,7 +27,6 @@ async def open_extractor(
     *,
     schema_file: Path | None = None,
     units: Sequence[str] = (),
-    pairs: bool = True,
 ) -> AsyncIterator[Extractor]:
     """The extractor; the model is the summariser's.
 
@@ -41,7 +40,7 @@ async def open_extractor(
             )
         graph = open_graph(settings)
         try:
-            with DictionaryExtractor(graph, STOP_WORDS, pairs) as found:
+            with DictionaryExtractor(graph, STOP_WORDS) as found:
                 yield found
         finally:
             if graph is not None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 By = Annotated[
     Literal["dictionary", "model"],
-    typer.Option("--by", help="Names and patterns, or the summariser's model."),
+    typer.Option("--by", help="Names, or the summariser's model."),
 ]
 Schema = Annotated[
     Path | None, typer.Option("--schema", help="File with your own types: .toml or .json.")
@@ -46,9 +46,6 @@ Sources = Annotated[
     typer.Option(
         "--source", "-s", help="Only this source; repeatable. By default all that are not private."
     ),
-]
-Pairs = Annotated[
-    bool, typer.Option(help="Relate names that only stand in one sentence (dictionary).")
 ]
 AtOnce = Annotated[
     int, typer.Option("--at-once", min=1, max=256, help="Chunks processed at a time.")
@@ -73,7 +70,6 @@ def extract(
     limit: Annotated[int | None, typer.Option(min=1, help="Most chunks to process.")] = None,
     dry_run: DryRun = False,
     again: Annotated[bool, typer.Option("--again", help="Include what is done already.")] = False,
-    pairs: Pairs = True,
     at_once: AtOnce = 4,
     index: Indexes = None,
     show: Shown = None,
@@ -98,9 +94,7 @@ def extract(
         )
         folder = kb.path
     chunks = {"scope": scope, "limit": limit, "again": again}
-    made = extraction.open_extractor(
-        settings, by, schema_file=schema, units=unit or (), pairs=pairs
-    )
+    made = extraction.open_extractor(settings, by, schema_file=schema, units=unit or ())
     if dry_run:
         planned = asyncio.run(_plan_alone(made, folder, chunks))
         here.show({"plan": asdict(planned)}, asdict(planned))

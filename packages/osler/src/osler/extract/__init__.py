@@ -1,10 +1,10 @@
 """Extraction: entities, relations, knowledge points, tables and outlines from chunks.
 
-Two extractors with one kind of result: a model under a schema (`model`), and names and patterns
-without one (`dictionary`). Each item is anchored in its chunk (`anchor`) and stored with it
-(`store`); `job` runs an extractor over a knowledge base, `indexes` makes other ways to the chunks
-from the items, and `publish` keeps the concept graph in step. `derived` ties all of this to a
-`KnowledgeBase`. Here are the interface of extractors and what they share.
+Two extractors with one kind of result: a model under a schema (`model`), and names without one
+(`dictionary`). Each item is anchored in its chunk (`anchor`) and stored with it (`store`); `job`
+runs an extractor over a knowledge base, `indexes` makes other ways to the chunks from the items,
+and `publish` keeps the concept graph in step. `derived` ties all of this to a `KnowledgeBase`. Here
+are the interface of extractors and what they share.
 """
 
 from __future__ import annotations
