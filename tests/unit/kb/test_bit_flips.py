@@ -6,8 +6,9 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
+from collections import deque
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
@@ -203,12 +204,19 @@ def test_an_index_with_a_turned_bit_is_named(folder: Path, known: dict[str, Pass
     assert len(files) > 10
     current = generation.read_current(folder)
     assert current is not None
-    for seed, file in enumerate(files):
-        for at in flips(file, seed, 1):
-            if file.name == generation.CURRENT:
-                assert verify(folder), at
-            else:
-                assert generation.find_changed(folder, current), (file, at)
+    mine = {
+        str(file.relative_to(folder / "edge" / current.name)): file
+        for file in files
+        if file.name != generation.CURRENT
+    }
+    with ExitStack() as turned:
+        for seed, file in enumerate(mine.values()):
+            turned.callback(deque, each := flips(file, seed, 1), maxlen=0)
+            next(each)
+        assert generation.find_changed(folder, current) == sorted(mine)
+    assert generation.find_changed(folder, current) == []
+    for at in flips(folder / "edge" / generation.CURRENT, 45, 2):
+        assert verify(folder), at
     for seed, file in enumerate(random.Random(47).sample(files, 4)):
         for at in flips(file, seed, 1):
             check_quotes(folder, known)

@@ -27,6 +27,7 @@ from loopback_servers import (
 
 from osler.llm.core.base import Message, Sampling
 from osler.llm.server.client import Endpoint, connect_server
+from osler.llm.server.connection import ServerClient
 from osler.probe import advise, is_same_model, probe_model
 from osler.settings import ModelSettings, Settings
 
@@ -155,6 +156,13 @@ async def probe_transformers(name: str) -> Any:
         return await probe_model(chosen, minute=10.0)
 
 
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The waits between tries, which have tests of their own, are short."""
+    monkeypatch.setattr(ServerClient, "wait_of", lambda *_: 0.001)
+
+
+@pytest.mark.usefixtures("hasty")
 async def test_a_server_whose_list_of_models_is_broken_is_asked_all_the_same() -> None:
     found = await probe_transformers("models/small:small.gguf")
     assert found.ok, found.rows()
@@ -162,6 +170,7 @@ async def test_a_server_whose_list_of_models_is_broken_is_asked_all_the_same() -
     assert not found.faults
 
 
+@pytest.mark.usefixtures("hasty")
 async def test_another_model_is_told_in_the_server_s_words() -> None:
     (fault,) = (await probe_transformers("other")).rows()
     assert "Server is pinned to 'models/small:small.gguf'; requested 'other'" in fault.detail

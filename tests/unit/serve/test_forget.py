@@ -152,8 +152,11 @@ def test_conversations_and_evaluated_samples_go_whole(settings: Settings) -> Non
     assert now[: trace["start"]].split() == []
 
 
-def test_deleted_pages_stay_in_no_log_that_a_reader_holds_open(settings: Settings) -> None:
+def test_deleted_pages_stay_in_no_log_that_a_reader_holds_open(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a reader still looks at cannot be taken out from under it: the command says so."""
+    monkeypatch.setattr("osler_serve.ops.forget._WAIT", 0.1)
     with closing(sqlite3.connect(settings.kb.path / "kb.sqlite", isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM passage").fetchone()

@@ -34,6 +34,8 @@ from osler_serve.ops import uploads
 from osler_serve.ops.forget_files import UNREAD, forget_samples, holds
 
 _SHORTEST = 4
+_WAIT = 10.0
+"""Seconds for another process to let a database go."""
 _SQLITE = b"SQLite format 3\0"
 _QUOTE = 60
 """Characters of a passage by which its copies are known."""
@@ -289,7 +291,7 @@ def _rewrite(path: Path) -> None:
     Raises `StorageFailed` where another process keeps it.
     """
     try:
-        with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as db:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=_WAIT)) as db:
             _drop_old_words(db)
             db.execute("VACUUM")
             (busy, *_) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
