@@ -15,9 +15,13 @@ from served import FixedModel, ServedOsler, read_stream, serve_osler, start_run
 from waiting import AwaitableEvent
 
 from osler.kb.base import KnowledgeBase
+from osler.settings import Settings
 from osler.trace import read_events, to_line
+from osler.types import Question
 from osler_lab.testing.scripted import HashingEncoder
 from osler_serve import run_streams
+from osler_serve.active_runs import ActiveRun
+from osler_serve.keys import Caller
 
 HOSTILE = "<script>alert(1)</script> What is given first? \u202e\u200b"
 
@@ -333,3 +337,13 @@ def test_a_run_says_what_it_cost_and_which_words_nothing_confirms(tmp_path: Path
     written = shown["usage"]["completion_tokens"]
     assert shown["usage"]["money"] == {"amount": written, "currency": "EUR"}
     assert shown["halt"] == "no_evidence"
+
+
+async def test_a_line_that_comes_between_a_look_and_the_wait_is_not_missed() -> None:
+    """Else a stream learns of its end with the next ping, 15 seconds later."""
+    live = ActiveRun("r", Caller("local", "w", 1, 1), Question("q", "q"), Settings(), "2026")
+    waiting = asyncio.ensure_future(asyncio.wait_for(live.wait_for_line(), 5))
+    live.append_line("{}")  # before the task of the wait had its first turn
+    began = time.perf_counter()
+    await waiting
+    assert time.perf_counter() - began < 1

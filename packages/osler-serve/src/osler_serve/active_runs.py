@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -63,9 +63,10 @@ class ActiveRun:
         bell, self._bell = self._bell, asyncio.Event()
         bell.set()
 
-    async def wait_for_line(self) -> None:
-        """Returns when there may be something new."""
-        await self._bell.wait()
+    def wait_for_line(self) -> Coroutine[None, None, object]:
+        """Ends when there may be something new since this call."""
+        # The bell of this moment: `asyncio.wait_for` begins a coroutine a turn of the loop later.
+        return self._bell.wait()
 
 
 def line_of_end(status: Status, code: str, detail: str) -> str:
