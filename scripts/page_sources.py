@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from osler.reports import NOTICE
 from osler.sources.catalogue import BUILT_IN
+from osler_serve.replies import NOTICE
 
 REPOSITORY = Path(__file__).parents[1]
 SOURCES = REPOSITORY / "web" / "src" / "sources.ts"
@@ -29,7 +29,7 @@ def render_sources() -> str:
         f" zh: {json.dumps(one.label['zh'], ensure_ascii=False)} }},"
         for one in BUILT_IN
     ]
-    head = "// Written by scripts/page_sources.py from osler.sources.catalogue and osler.reports."
+    head = "// Written by scripts/page_sources.py from the catalogue of sources and the replies."
     notice = f"export const NOTICE = {json.dumps(NOTICE)};"
     kind = "Record<string, { en: string; zh: string }>"
     return "\n".join([head, f"export const SOURCES: {kind} = {{", *rows, "};", notice, ""])

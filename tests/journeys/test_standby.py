@@ -50,7 +50,7 @@ def begin_long(home: Path, trace: Path) -> Iterator["subprocess.Popen[bytes]"]:
 @pytest.fixture
 def standby(built: Osler, home: Path) -> Iterator["subprocess.Popen[bytes]"]:
     process = subprocess.Popen(  # noqa: S603
-        [sys.executable, "-m", "osler.cli.run_standby", str(home)],
+        [sys.executable, "-m", "osler_serve.cli.standby", str(home)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=environment(home),

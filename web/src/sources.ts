@@ -1,4 +1,4 @@
-// Written by scripts/page_sources.py from osler.sources.catalogue and osler.reports.
+// Written by scripts/page_sources.py from the catalogue of sources and the replies.
 export const SOURCES: Record<string, { en: string; zh: string }> = {
   book: { en: "book", zh: "教科书" },
   guideline: { en: "guideline", zh: "指南" },

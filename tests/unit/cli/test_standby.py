@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from osler.cli.run_standby import open_socket
 from osler.cli.standby import SOCKET, ask_standby, find_home, tell_identity
+from osler_serve.cli.standby import open_socket
 
 Talk = Callable[[socket.socket], None]
 ASK = ["ask", "What is asthma?"]

@@ -11,7 +11,8 @@
 | `clinic` | CDS Hooks |
 | `run_manager`, `admission`, `run_views` | runs: started, admitted, shown and streamed |
 | `ledger`, `keys` | whose run it was; keys and callers |
-| `schemas`, `chat_wire` | requests; replies are in `osler.reports` |
+| `schemas`, `chat_wire` | requests |
+| `replies`, `evaluation_replies` | what they are answered with |
 | `choices`, `problems` | what a request may choose, and how it is refused |
 | `metrics`, `otel` | Prometheus counts and OpenTelemetry spans |
 

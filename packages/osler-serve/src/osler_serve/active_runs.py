@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from osler.methods.omni.dossier import SavedPlan
-from osler.reports import Status
 from osler.settings import Settings
 from osler.types import DangerNotice, Question, Solution
 from osler_serve.keys import Caller
+from osler_serve.replies import Status
 
 
 @dataclass

@@ -15,13 +15,12 @@ from osler.errors import BadRun, KnowledgeBaseError, OslerError, UnknownPassage
 from osler.kb.check import KnowledgeBaseInfo, Provenance, SourceInfo
 from osler.methods.omni.dossier import SavedPlan
 from osler.questions import parse_question
-from osler.reports import knowledge
 from osler.runs.files import EVENTS, find_changed
 from osler.settings import Settings
 from osler.settings.sections import AccessSettings
 from osler.sources.catalogue import EMR
 from osler.types import Hit, Passage
-from osler_serve import choices, schemas
+from osler_serve import choices, replies, schemas
 from osler_serve.graph_views import caller_graph, read_concept
 from osler_serve.keys import Caller
 from osler_serve.problems import RefusedRequest
@@ -59,7 +58,7 @@ pages = APIRouter(responses=schemas.PROBLEMS)
 
 
 @router.post("/runs", status_code=202, tags=["runs"])
-async def create_run(asked: schemas.RunRequest, site: At, caller: Who) -> reports.RunStarted:
+async def create_run(asked: schemas.RunRequest, site: At, caller: Who) -> replies.RunStarted:
     """Start a run. It goes on without a watcher; `events` is where to watch it."""
     question = parse_question(asked.question, options=tuple(asked.options), language=asked.language)
     settings = choices.caller_settings(
@@ -71,7 +70,7 @@ async def create_run(asked: schemas.RunRequest, site: At, caller: Who) -> report
     plan = None if asked.plan is None else await _parse_plan(site, settings, asked.plan)
     live = await site.desk.start_run(caller, question, settings, plan)
     where = f"/api/v1/runs/{live.id}/events"
-    return reports.RunStarted(
+    return replies.RunStarted(
         danger=reports.DangerView.of(live.danger),
         run_id=live.id,
         status=live.status,
@@ -80,7 +79,7 @@ async def create_run(asked: schemas.RunRequest, site: At, caller: Who) -> report
 
 
 async def _parse_plan(
-    site: ServerState, settings: Settings, queries: list[reports.SourceQuery]
+    site: ServerState, settings: Settings, queries: list[replies.SourceQuery]
 ) -> SavedPlan:
     """Raises `RefusedRequest` (422) where the strategy runs no plan, or the plan is none."""
     if settings.strategy.kind != PLANNING:
@@ -98,14 +97,14 @@ async def _searched_sources(site: ServerState, settings: Settings) -> tuple[str,
 
 
 @router.post("/plan", tags=["runs"])
-async def plan(asked: schemas.PlanRequest, site: At, caller: Who) -> reports.PlanView:
+async def plan(asked: schemas.PlanRequest, site: At, caller: Who) -> replies.PlanView:
     """A source plan, which is not run. Edit its queries and give them to `POST /runs`."""
     return await make_plan(site, caller, asked)
 
 
 async def make_plan(
     site: ServerState, caller: Caller, asked: schemas.PlanRequest
-) -> reports.PlanView:
+) -> replies.PlanView:
     """One plan, for every interface."""
     question = parse_question(asked.question, options=tuple(asked.options), language=asked.language)
     settings = choices.caller_settings(site.settings, caller, asked, strategy=PLANNING)
@@ -113,7 +112,7 @@ async def make_plan(
         made = await site.desk.make_plan(caller, question, settings)
     except BadRun as error:  # the budget, which the request may have narrowed, ended first
         raise RefusedRequest(422, "no_plan", error.message, fix="raise the limits") from error
-    return reports.PlanView.of(made, question.text, danger_notice(settings, question))
+    return replies.PlanView.of(made, question.text, danger_notice(settings, question))
 
 
 @router.get("/runs", tags=["runs"])
@@ -122,26 +121,26 @@ async def list_runs(
     caller: Who,
     before: Annotated[str, Query(max_length=64)] = "",
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
-) -> reports.RunList:
+) -> replies.RunList:
     """The caller's workspace's runs, the newest first."""
     entries, next_page = await asyncio.to_thread(visible_entries, site.desk, caller, before, limit)
     listed = []
     for entry in entries:
         live = site.desk.find_run(entry.id, caller.workspace)
         status = live.status if live else entry.status
-        listed.append(reports.RunSummary.from_value(entry, run_id=entry.id, status=status))
-    return reports.RunList(runs=listed, next=next_page)
+        listed.append(replies.RunSummary.from_value(entry, run_id=entry.id, status=status))
+    return replies.RunList(runs=listed, next=next_page)
 
 
 @router.get("/runs/{id}", tags=["runs"])
-async def get_run(id: RunId, site: At, caller: Who) -> reports.RunReport:
+async def get_run(id: RunId, site: At, caller: Who) -> replies.RunReport:
     """A run with its answer, citations and evidence, while it runs and ever after."""
     view = await load_run(site.desk, caller, id)
     now = {"changed": await _changed(site, view), "ahead": site.desk.count_ahead(id)}
     return view.report().model_copy(update=now)
 
 
-async def _changed(site: ServerState, view: RunView) -> list[reports.ChangedView]:
+async def _changed(site: ServerState, view: RunView) -> list[replies.ChangedView]:
     """What of the evidence changed since; nothing where it cannot be compared."""
     if view.solution is None or not view.solution.answer.evidence:
         return []
@@ -151,7 +150,7 @@ async def _changed(site: ServerState, view: RunView) -> list[reports.ChangedView
         return []
     answer, settings = view.solution.answer, site.settings
     found = await asyncio.to_thread(find_changed, settings, kb, answer)
-    return [reports.ChangedView.from_value(one) for one in found]
+    return [replies.ChangedView.from_value(one) for one in found]
 
 
 @router.get(
@@ -190,27 +189,27 @@ def _event_number(given: str) -> int:
 
 
 @router.post("/runs/{id}/cancel", tags=["runs"])
-async def cancel_run(id: RunId, site: At, caller: Who) -> reports.RunReport:
+async def cancel_run(id: RunId, site: At, caller: Who) -> replies.RunReport:
     """Stop it, and its model call; a run that is over stays as it is."""
     await stop_run(site.desk, caller, id)
     return (await load_run(site.desk, caller, id)).report()
 
 
 @router.post("/search", tags=["knowledge"])
-async def search(asked: schemas.SearchRequest, site: At, caller: Who) -> knowledge.SearchResult:
+async def search(asked: schemas.SearchRequest, site: At, caller: Who) -> replies.SearchResult:
     """The passages that these words find."""
     return await run_search(site, caller, asked)
 
 
 async def run_search(
     site: ServerState, caller: Caller, asked: schemas.SearchRequest
-) -> knowledge.SearchResult:
+) -> replies.SearchResult:
     """One search, for every interface."""
     hits = await find_hits(site, caller, asked)
-    return knowledge.SearchResult(
+    return replies.SearchResult(
         query=asked.query,
         snapshot=await served_snapshot(site),
-        hits=[knowledge.SearchHit.from_value(one) for one in hits],
+        hits=[reports.SearchHit.from_value(one) for one in hits],
     )
 
 
@@ -231,7 +230,7 @@ async def get_passage(
     snapshot: Annotated[
         str, Query(max_length=64, description="Only if this is the snapshot that is served.")
     ] = "",
-) -> knowledge.PassageInContext:
+) -> replies.PassageInContext:
     """A passage, where it comes from, and what stands around it."""
     return await open_passage(site, caller, id, context, await served_snapshot(site, snapshot))
 
@@ -252,14 +251,14 @@ async def served_snapshot(site: ServerState, wanted: str = "") -> str:
 
 async def open_passage(
     site: ServerState, caller: Caller, id: str, context: int, snapshot: str
-) -> knowledge.PassageInContext:
+) -> replies.PassageInContext:
     """One passage, for every interface. Raises `UnknownPassage`."""
     around, origin = await passage_context(site, caller, id, context)
     wanted = next(one for one in around if one.id == id)
-    return knowledge.PassageInContext(
-        passage=knowledge.PassageView.from_value(wanted),
-        context=[knowledge.PassageView.from_value(one) for one in around] if context else [],
-        provenance=None if origin is None else knowledge.ProvenanceView.of(origin),
+    return replies.PassageInContext(
+        passage=reports.PassageView.from_value(wanted),
+        context=[reports.PassageView.from_value(one) for one in around] if context else [],
+        provenance=None if origin is None else replies.ProvenanceView.of(origin),
         snapshot=snapshot,
     )
 
@@ -305,14 +304,14 @@ def _require_open(access: AccessSettings, passage: Passage) -> None:
 
 
 @router.get("/sources", tags=["knowledge"])
-async def sources(site: At, caller: Who) -> knowledge.SourceList:
+async def sources(site: At, caller: Who) -> replies.SourceList:
     """What there is to search, counted."""
     from osler.build.knowledge import searched_sources
 
     settings = caller.scope.narrow_settings(site.settings)
     kb = (await site.shelf.open_knowledge()).kb
     info = await asyncio.to_thread(kb.info)
-    return knowledge.SourceList(
+    return replies.SourceList(
         snapshot=info.snapshot,
         searched=list(await asyncio.to_thread(searched_sources, settings, kb)),
         sources=source_views(settings.access, info),
@@ -324,17 +323,17 @@ def open_sources(access: AccessSettings, info: KnowledgeBaseInfo) -> list[Source
     return [one for one in info.sources if access.may_search(one.source)]
 
 
-def source_views(access: AccessSettings, info: KnowledgeBaseInfo) -> list[knowledge.SourceView]:
-    return [knowledge.SourceView.from_value(one) for one in open_sources(access, info)]
+def source_views(access: AccessSettings, info: KnowledgeBaseInfo) -> list[replies.SourceView]:
+    return [replies.SourceView.from_value(one) for one in open_sources(access, info)]
 
 
 @router.get("/kb", tags=["knowledge"])
-async def kb_status(site: At, caller: Who) -> knowledge.KbStatus:
+async def kb_status(site: At, caller: Who) -> replies.KbStatus:
     """The state of the knowledge base."""
     kb = (await site.shelf.open_knowledge()).kb
     info = await asyncio.to_thread(kb.info)
     shown = open_sources(caller.scope.narrow_settings(site.settings).access, info)
-    return knowledge.KbStatus.from_value(
+    return replies.KbStatus.from_value(
         info,
         documents=sum(one.documents for one in shown),
         passages=sum(one.passages for one in shown),
@@ -347,13 +346,13 @@ async def kb_status(site: At, caller: Who) -> knowledge.KbStatus:
 @router.get("/graph/concepts", tags=["graph"])
 async def find_concepts(
     site: At, caller: Who, term: Annotated[str, Query(min_length=1, max_length=500)]
-) -> knowledge.ConceptMatchList:
+) -> replies.ConceptMatchList:
     """The concepts that have this name."""
     graph = await caller_graph(site, caller)
     matches = await asyncio.to_thread(graph.find_exact, term) if graph else []
-    return knowledge.ConceptMatchList(
+    return replies.ConceptMatchList(
         term=term,
-        concepts=[knowledge.ConceptMatch(id=m.concept, name=m.name) for m in matches[:50]],
+        concepts=[replies.ConceptMatch(id=m.concept, name=m.name) for m in matches[:50]],
     )
 
 
@@ -363,7 +362,7 @@ async def get_concept(
     site: At,
     caller: Who,
     limit: Annotated[int, Query(ge=1, le=_RELATIONS, description="Relations.")] = _RELATIONS,
-) -> knowledge.ConceptView:
+) -> replies.ConceptView:
     """A concept: names, definitions, one-hop relations."""
     return await read_concept(site, caller, id, limit)
 

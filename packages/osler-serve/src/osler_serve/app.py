@@ -16,7 +16,6 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.responses import Response
 from starlette.middleware import Middleware
 
-from osler import reports
 from osler.answer.export import usable_formats
 from osler.audit.entries import check_audit, open_audit
 from osler.build.composers import may_write
@@ -25,7 +24,6 @@ from osler.build.models import PACKAGED
 from osler.build.privacy import unknown_sources
 from osler.build.resource_cache import ResourceCache
 from osler.errors import OslerError
-from osler.reports import evaluation, knowledge
 from osler.settings import ROLES, STRATEGIES, Settings
 from osler.sources.catalogue import EMR
 from osler.text import read_packaged
@@ -33,12 +31,14 @@ from osler_serve import (
     api,
     chat,
     conversations,
+    evaluation_replies,
     exports,
     feedback,
     label_views,
     otel,
     page,
     problems,
+    replies,
     schemas,
     threads,
     tools,
@@ -94,13 +94,13 @@ OUT_OF_SCOPE = [
 
 
 @root.get("/healthz")
-async def live() -> knowledge.Health:
+async def live() -> replies.Health:
     """The process answers."""
-    return knowledge.Health(status="ok")
+    return replies.Health(status="ok")
 
 
 @root.get("/readyz")
-async def ready(site: At) -> knowledge.Health:
+async def ready(site: At) -> replies.Health:
     """Questions can be answered: the knowledge base is open and holds passages, runs and the audit
     log can be written, and it is not stopping. What is worse than it should be is named."""
     if site.desk.draining:
@@ -117,7 +117,7 @@ async def ready(site: At) -> knowledge.Health:
     worse = [f"{behind:,} passages are found by words alone until they are encoded"] * (behind > 0)
     worse += [f"uploads are not encoded: {site.uploads.problem}"] * bool(site.uploads.problem)
     status: Literal["ready", "degraded"] = "degraded" if worse else "ready"
-    return knowledge.Health(status=status, degraded=worse, vectors_behind=behind)
+    return replies.Health(status=status, degraded=worse, vectors_behind=behind)
 
 
 @root.get(
@@ -131,22 +131,22 @@ async def metrics(site: At) -> Response:
 
 
 @operation.get("/transparency")
-async def transparency(site: At, caller: Who) -> knowledge.Transparency:
+async def transparency(site: At, caller: Who) -> replies.Transparency:
     """Who it is for, what it is made of, and what it does not do."""
     settings = site.settings
     access = caller.scope.narrow_settings(settings).access
     held = await site.shelf.open_knowledge()
     info = await asyncio.to_thread(held.kb.info)
     models = {
-        role: knowledge.ModelView(
+        role: replies.ModelView(
             kind=settings.model_for(role).kind,
             name=settings.model_for(role).name or _model_name(settings.model_for(role).kind),
             words_answers=may_write(settings, role),
         )
         for role in ROLES
     }
-    return knowledge.Transparency(
-        notice=reports.NOTICE,
+    return replies.Transparency(
+        notice=replies.NOTICE,
         version=version("osler"),
         intended_users="healthcare professionals and researchers",
         intended_use="finding and reading evidence for a medical question, with its sources",
@@ -168,24 +168,24 @@ async def transparency(site: At, caller: Who) -> knowledge.Transparency:
 
 
 @operation.get("/examples")
-async def examples(site: At) -> evaluation.ExampleList:
+async def examples(site: At) -> evaluation_replies.ExampleList:
     """Questions to try, where the sample texts that answer them are in the knowledge base."""
     kb = (await site.shelf.open_knowledge()).kb
     info = await asyncio.to_thread(kb.info)
     # Made-up patients of the user's own are marked as illustrative too.
     if not any(one.illustrative for one in info.sources if one.source != EMR):
-        return evaluation.ExampleList(examples=[])
-    return evaluation.ExampleList(examples=await asyncio.to_thread(_shortest_examples))
+        return evaluation_replies.ExampleList(examples=[])
+    return evaluation_replies.ExampleList(examples=await asyncio.to_thread(_shortest_examples))
 
 
-def _shortest_examples() -> list[evaluation.ExampleView]:
+def _shortest_examples() -> list[evaluation_replies.ExampleView]:
     """The shortest of each language: whoever tries something reads them first."""
-    found: list[evaluation.ExampleView] = []
+    found: list[evaluation_replies.ExampleView] = []
     for name in ("questions_en.jsonl", "questions_zh.jsonl"):
         text = read_packaged("osler.sample", name)
         asked = sorted(map(json.loads, text.splitlines()), key=lambda one: len(one["question"]))
         found += [
-            evaluation.ExampleView(
+            evaluation_replies.ExampleView(
                 question=one["question"],
                 options=list(one.get("options", {}).values()),
                 language=one["language"],
@@ -277,7 +277,7 @@ def create_app(site: ServerState) -> FastAPI:
     app = FastAPI(
         title="Osler",
         version=version("osler"),
-        description=reports.NOTICE,
+        description=replies.NOTICE,
         docs_url=None,  # they load scripts from elsewhere
         redoc_url=None,
         lifespan=run_lifespan,

@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from osler.answer.extractive import sureness_word
 from osler.questions import LIMIT
-from osler.reports import Words
 from osler.settings import STRATEGIES
 from osler.types import Answer, Authorship
 from osler_serve.problems import BadParameter
+from osler_serve.replies import Words
 from osler_serve.schemas import Filters
 
 PREFIX = "osler/"

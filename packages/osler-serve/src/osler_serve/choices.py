@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from osler.errors import describe_invalid
 from osler.methods.omni.dossier import SavedPlan
 from osler.methods.omni.plan import Query, SourcePlan, render_source_plan
-from osler.reports import SourceQuery
 from osler.settings import Settings
 from osler_serve.keys import Caller
 from osler_serve.problems import RefusedRequest
+from osler_serve.replies import SourceQuery
 from osler_serve.schemas import Filters, PlanRequest, RunLimits, SearchRequest
 
 

@@ -15,15 +15,13 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
-from osler import reports
 from osler.answer.suggested import suggest_questions
 from osler.errors import UnknownPassage
-from osler.reports import conversations
 from osler.runs.threads import Thread, ThreadStore, UnknownThread
 from osler.sources.catalogue import is_patients
 from osler.trace import Retrieved, from_line
 from osler.types import Passage
-from osler_serve import schemas
+from osler_serve import replies, schemas
 from osler_serve.api import At, RunId, Who
 from osler_serve.keys import Caller
 from osler_serve.ledger import LedgerEntry
@@ -41,7 +39,7 @@ ConversationId = Annotated[
 class ConversationRequest(schemas.RequestModel):
     """What is left out stays as it is."""
 
-    title: Annotated[reports.Words | None, Field(max_length=200)] = None
+    title: Annotated[replies.Words | None, Field(max_length=200)] = None
     """Empty = the first question again."""
     pinned: bool | None = None
 
@@ -50,16 +48,16 @@ class ConversationRequest(schemas.RequestModel):
 async def list_conversations(
     site: At,
     caller: Who,
-    find: Annotated[reports.Words, Query(max_length=200)] = "",
+    find: Annotated[replies.Words, Query(max_length=200)] = "",
     before: Annotated[str, Query(max_length=64)] = "",
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
-) -> conversations.ConversationList:
+) -> replies.ConversationList:
     """The caller's workspace's, those last asked in first; `find`: with these words in a question
     or in the title."""
 
     words = find.casefold().split()
 
-    def read_page(*, pinned: bool, most: int) -> list[conversations.ConversationView]:
+    def read_page(*, pinned: bool, most: int) -> list[replies.ConversationView]:
         every = _walk_matching(site, caller, words, before)
         return list(islice((one for one in every if one.pinned is pinned), most))
 
@@ -67,7 +65,7 @@ async def list_conversations(
     kept = await asyncio.to_thread(read_page, pinned=True, most=0 if before else pins)
     shown = await asyncio.to_thread(read_page, pinned=False, most=limit)
     more = shown[-1].last_run if len(shown) == limit else None
-    return conversations.ConversationList(conversations=kept + shown, next=more)
+    return replies.ConversationList(conversations=kept + shown, next=more)
 
 
 @router.put("/conversations/{id}", status_code=204)
@@ -98,14 +96,14 @@ async def delete_conversation(id: ConversationId, site: At, caller: Who) -> None
 
 
 @router.get("/runs/{id}/follow_ups")
-async def list_follow_ups(id: RunId, site: At, caller: Who) -> conversations.FollowUpList:
+async def list_follow_ups(id: RunId, site: At, caller: Who) -> replies.FollowUpList:
     """Questions to ask next, which name sections that the run found and does not cite."""
     view = await load_run(site.desk, caller, id)
     if view.question is None or view.solution is None:
-        return conversations.FollowUpList(questions=[])
+        return replies.FollowUpList(questions=[])
     found = await _open_passages(site, caller, view.lines)
     cited = [one.passage for one in view.solution.answer.evidence]
-    return conversations.FollowUpList(questions=suggest_questions(view.question, found, cited))
+    return replies.FollowUpList(questions=suggest_questions(view.question, found, cited))
 
 
 async def _open_passages(site: ServerState, caller: Caller, lines: Iterable[str]) -> list[Passage]:
@@ -154,7 +152,7 @@ def _find_runs(site: ServerState, caller: Caller, id: str) -> list[str]:
 
 def _walk_matching(
     site: ServerState, caller: Caller, words: Sequence[str], before: str
-) -> Iterator[conversations.ConversationView]:
+) -> Iterator[replies.ConversationView]:
     """Blocks."""
     store = ThreadStore(site.settings.home)
     titles, pins = store.read_titles(caller.workspace), store.read_pins(caller.workspace)
@@ -183,10 +181,10 @@ def _view(
     thread: Thread | None,
     titles: dict[str, str],
     pins: set[str],
-) -> conversations.ConversationView:
+) -> replies.ConversationView:
     live = site.desk.find_run(entry.id, caller.workspace)
     id = thread.id if thread else entry.id
-    return conversations.ConversationView(
+    return replies.ConversationView(
         id=id,
         kind="thread" if thread else "run",
         title=titles.get(id) or (thread.turns[0].question if thread else entry.question),

@@ -9,7 +9,6 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 
 from osler.errors import BadRun
-from osler.reports import evaluation
 from osler_lab.evaluate.measures import Measure
 from osler_lab.evaluate.plan import PLAN, read_plan
 from osler_lab.evaluate.report import (
@@ -20,7 +19,7 @@ from osler_lab.evaluate.report import (
     opponent_facts,
     report_facts,
 )
-from osler_serve import schemas
+from osler_serve import evaluation_replies, schemas
 from osler_serve.problems import RefusedRequest
 from osler_serve.state import ServerState, current_state
 
@@ -37,15 +36,15 @@ router = APIRouter(prefix="/api/v1", tags=["evaluation"], responses=schemas.PROB
 
 
 @router.get("/evaluations")
-async def list_evaluations(site: At) -> evaluation.EvaluationList:
+async def list_evaluations(site: At) -> evaluation_replies.EvaluationList:
     """The log folders of `osler eval` that lie in `eval` of home."""
-    return evaluation.EvaluationList(
+    return evaluation_replies.EvaluationList(
         evaluations=await asyncio.to_thread(_list_folders, site.settings.home / FOLDER)
     )
 
 
 @router.get("/evaluations/{name}")
-async def get_evaluation(name: Name, site: At) -> evaluation.EvaluationView:
+async def get_evaluation(name: Name, site: At) -> evaluation_replies.EvaluationView:
     """The figures of one with their intervals, as `osler eval report` writes them."""
     return _evaluation_view(name, await _load_report(site, name))
 
@@ -56,14 +55,14 @@ async def get_samples(
     site: At,
     strategy: Annotated[str, Query(max_length=200)],
     task: Annotated[str, Query(max_length=200)],
-) -> evaluation.EvaluationSampleList:
+) -> evaluation_replies.EvaluationSampleList:
     """Samples of one strategy on one task, failures first."""
     cell = (await _load_report(site, name)).cell_of(strategy, task)
     if cell is None:
         raise RefusedRequest(404, "unknown_evaluation", "no such strategy on such a task")
-    return evaluation.EvaluationSampleList(
+    return evaluation_replies.EvaluationSampleList(
         samples=[
-            evaluation.EvaluationSample.from_value(
+            evaluation_replies.EvaluationSample.from_value(
                 one, options=[f"{letter}. {text}" for letter, text in one.options]
             )
             for one in cell.shown
@@ -83,7 +82,7 @@ async def _load_report(site: ServerState, name: str) -> EvaluationReport:
         ) from error
 
 
-def _list_folders(folder: Folder) -> list[evaluation.EvaluationSummary]:
+def _list_folders(folder: Folder) -> list[evaluation_replies.EvaluationSummary]:
     if not folder.is_dir():
         return []
     plans = sorted(folder.glob(f"*/{PLAN}"))[:_LISTED]
@@ -92,13 +91,13 @@ def _list_folders(folder: Folder) -> list[evaluation.EvaluationSummary]:
     ]
 
 
-def _summarise_folder(folder: Folder) -> evaluation.EvaluationSummary:
+def _summarise_folder(folder: Folder) -> evaluation_replies.EvaluationSummary:
     plan, damaged = None, ""
     try:
         plan = read_plan(folder)
     except BadRun as error:
         damaged = _without_path(error, folder)
-    return evaluation.EvaluationSummary(
+    return evaluation_replies.EvaluationSummary(
         name=folder.name,
         experiment=plan.experiment if plan else "",
         version=plan.version if plan else "",
@@ -113,8 +112,8 @@ def _without_path(error: BadRun, folder: Folder) -> str:
     return error.message.replace(str(folder), folder.name)
 
 
-def _evaluation_view(name: str, report: EvaluationReport) -> evaluation.EvaluationView:
-    wire = evaluation
+def _evaluation_view(name: str, report: EvaluationReport) -> evaluation_replies.EvaluationView:
+    wire = evaluation_replies
     return wire.EvaluationView(
         name=name,
         head=HEAD,
@@ -138,6 +137,6 @@ def _evaluation_view(name: str, report: EvaluationReport) -> evaluation.Evaluati
     )
 
 
-def _measure_view(report: EvaluationReport, one: Measure) -> evaluation.EvaluationMeasure:
+def _measure_view(report: EvaluationReport, one: Measure) -> evaluation_replies.EvaluationMeasure:
     means = {label: report.macro_mean(label, one.name) for label in report.strategies}
-    return evaluation.EvaluationMeasure.from_value(one, means=means)
+    return evaluation_replies.EvaluationMeasure.from_value(one, means=means)

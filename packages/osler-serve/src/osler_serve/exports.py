@@ -11,8 +11,7 @@ from fastapi.responses import Response
 
 from osler.answer.evidence_table import flat_rows, tabulate_studies
 from osler.answer.export import ExportedAnswer, ExportFormat, find_kind
-from osler.reports import evaluation
-from osler_serve import schemas
+from osler_serve import evaluation_replies, schemas
 from osler_serve.api import At, RunId, Who
 from osler_serve.problems import RefusedRequest
 from osler_serve.run_views import RunView, load_run
@@ -32,14 +31,14 @@ async def export_run(id: RunId, site: At, caller: Who, to: Format = "markdown") 
 
 
 @router.get("/runs/{id}/studies", tags=["runs"])
-async def list_studies(id: RunId, site: At, caller: Who) -> evaluation.StudyTable:
+async def list_studies(id: RunId, site: At, caller: Who) -> evaluation_replies.StudyTable:
     """The evidence table: a row for each effect that the cited passages state."""
     view = await load_run(site.desk, caller, id)
     hits = [one.hit for one in exported_answer(view).solution.answer.evidence]
     rows = await asyncio.to_thread(lambda: list(flat_rows(tabulate_studies(hits))))
-    shown = evaluation.StudyRowView.model_fields
-    return evaluation.StudyTable(
-        rows=[evaluation.StudyRowView(**{k: row[k] for k in shown}) for row in rows]
+    shown = evaluation_replies.StudyRowView.model_fields
+    return evaluation_replies.StudyTable(
+        rows=[evaluation_replies.StudyRowView(**{k: row[k] for k in shown}) for row in rows]
     )
 
 

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 
 from osler.graph.store import Graph
-from osler.reports import knowledge
 from osler.sources.catalogue import GRAPH
+from osler_serve import replies
 from osler_serve.keys import Caller
 from osler_serve.problems import RefusedRequest
 from osler_serve.state import ServerState
@@ -22,7 +22,7 @@ async def caller_graph(site: ServerState, caller: Caller) -> Graph | None:
 
 async def read_concept(
     site: ServerState, caller: Caller, id: str, limit: int, predicates: Sequence[str] = ()
-) -> knowledge.ConceptView:
+) -> replies.ConceptView:
     """One concept, for every interface, with all its relations or those of some
     predicates. Raises `RefusedRequest` (404)."""
     graph = await caller_graph(site, caller)
@@ -35,9 +35,9 @@ async def read_concept(
 
 def _concept_view(
     graph: Graph, id: str, limit: int, predicates: Sequence[str]
-) -> knowledge.ConceptView | None:
+) -> replies.ConceptView | None:
     known = graph.get_concept(id)
     if known is None:
         return None
     edges = graph.find_neighbours([known.id], predicates=predicates, limit=limit)
-    return knowledge.ConceptView.from_value(known, relations=edges)
+    return replies.ConceptView.from_value(known, relations=edges)

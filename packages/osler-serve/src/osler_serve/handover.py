@@ -7,10 +7,10 @@ import logging
 from collections.abc import Sequence
 
 from osler.errors import OslerError
-from osler.reports import Status
 from osler_serve.active_runs import ActiveRun
 from osler_serve.keys import Authenticator, Caller
 from osler_serve.ledger import RunClaim
+from osler_serve.replies import Status
 from osler_serve.run_manager import RunManager
 from osler_serve.shared_runs import read_request
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from osler.reports.knowledge import LabelsSideBySide
+from osler.reports import LabelsSideBySide
 from osler.retrieve.labels import find_labels, shared_headings
 from osler_serve import schemas
 from osler_serve.api import At, Who

@@ -20,8 +20,8 @@ from typing import Any, get_args
 from osler.audit.checkpoints import LEDGER
 from osler.errors import BadConfig, KnowledgeBaseBusy, StorageFailed
 from osler.kb.store.access import LockMode, hold_lock, write_transaction
-from osler.reports import Status
 from osler_serve.ledger_tables import TABLES
+from osler_serve.replies import Status
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 # Whose runs those are that no key made.

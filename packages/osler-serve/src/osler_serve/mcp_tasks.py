@@ -20,13 +20,12 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, CallToolRequestParams, RequestParams
 from pydantic import Field, ValidationError
 
-from osler import reports
 from osler.audit.entries import write_entry
 from osler.errors import OslerError
 from osler.questions import parse_question
 from osler.runs.threads import standalone_of
 from osler.settings import STRATEGIES
-from osler_serve import choices, schemas
+from osler_serve import choices, replies, schemas
 from osler_serve.active_runs import ActiveRun
 from osler_serve.audited_requests import tool_entry
 from osler_serve.chat_wire import TURNS
@@ -41,7 +40,7 @@ _TOOL = "answer_question"
 _MODERN = frozenset({"2026-07-28"})
 _POLL_MS = 1_000
 
-AskedQuestion = Annotated[reports.Words, Field(min_length=1, max_length=8_000)]
+AskedQuestion = Annotated[replies.Words, Field(min_length=1, max_length=8_000)]
 StrategyName = Annotated[str, Field(json_schema_extra={"enum": [*STRATEGIES]})]
 RunSeconds = Annotated[float, Field(gt=0, le=120)]
 EarlierQuestions = Annotated[

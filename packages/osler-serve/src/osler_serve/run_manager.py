@@ -23,7 +23,6 @@ from osler.build.resource_cache import ResourceCache
 from osler.errors import BadConfig, OslerError, StorageFailed, translate_os_errors
 from osler.kb.store.durable import probe_folder
 from osler.methods.omni.dossier import SavedPlan
-from osler.reports import Status
 from osler.runs import answering
 from osler.runs.files import RECORD
 from osler.settings import ServeSettings, Settings
@@ -34,6 +33,7 @@ from osler_serve.admission import Admission, TokenBudget, WrittenTogether
 from osler_serve.keys import Caller
 from osler_serve.ledger import Ledger, LedgerEntry
 from osler_serve.problems import RefusedRequest, refusal_for
+from osler_serve.replies import Status
 from osler_serve.scopes import reach_of
 from osler_serve.shared_runs import SharedRuns
 

@@ -14,7 +14,6 @@ from heapq import merge
 from itertools import islice
 from pathlib import Path
 
-from osler import reports
 from osler.errors import BadRun, StorageFailed
 from osler.runs.files import EVENTS, RunRecord, read_record, read_whole_run
 from osler.settings.sections import AccessSettings
@@ -29,6 +28,7 @@ from osler.trace import (
     read_events,
 )
 from osler.types import DangerNotice, Question, Solution
+from osler_serve import replies
 from osler_serve.active_runs import ActiveRun, line_of_end
 from osler_serve.keys import Caller
 from osler_serve.ledger import WORKSPACE, LedgerEntry
@@ -48,7 +48,7 @@ class RunView:
     """All that can be reported of a run."""
 
     id: str
-    status: reports.Status
+    status: replies.Status
     created: str
     strategy: str
     question: Question | None
@@ -75,8 +75,8 @@ class RunView:
         told = (line for line in self.lines if any(kind in line for kind in _OF_STEPS))
         return proof_steps(map(from_line, told))
 
-    def report(self) -> reports.RunReport:
-        return reports.RunReport.of(
+    def report(self) -> replies.RunReport:
+        return replies.RunReport.of(
             self,
             run_id=self.id,
             status=self.status,
@@ -84,8 +84,8 @@ class RunView:
             events=len(self.lines),
             ahead=0,
             changed=[],
-            error=reports.RunError(code=self.code, detail=self.detail) if self.code else None,
-            notice=reports.NOTICE,
+            error=replies.RunError(code=self.code, detail=self.detail) if self.code else None,
+            notice=replies.NOTICE,
         )
 
     @property

@@ -8,9 +8,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from osler.methods.omni.plan import PlannerName
 from osler.questions import LIMIT
-from osler.reports import DangerView, SourceName, SourceQuery, Words
+from osler.reports import DangerView, SourceName
 from osler.settings import STRATEGIES
 from osler.settings.fields import PartialDate
+from osler_serve.replies import SourceQuery, Words
 
 
 def _check_strategy(name: str) -> str:

@@ -21,7 +21,6 @@ from osler import reports
 from osler.answer.follow_up import Standalone
 from osler.errors import BadRun, KnowledgeBaseError
 from osler.questions import LIMIT, parse_question
-from osler.reports import conversations
 from osler.runs.files import read_record
 from osler.runs.threads import (
     MOST_TURNS,
@@ -33,7 +32,7 @@ from osler.runs.threads import (
     keep_filters,
     make_standalone,
 )
-from osler_serve import choices, schemas
+from osler_serve import choices, replies, schemas
 from osler_serve.api import At, Who
 from osler_serve.exports import Format, export_response, exported_answer
 from osler_serve.keys import Caller
@@ -51,7 +50,7 @@ ThreadId = Annotated[
 class ThreadRequest(schemas.RunRequest):
     """A question in a conversation, and how it is to be solved."""
 
-    standalone: Annotated[reports.Words, Field(max_length=LIMIT)] = ""
+    standalone: Annotated[replies.Words, Field(max_length=LIMIT)] = ""
     """The question as it is to be searched for; empty = it is made to stand alone."""
     after: Annotated[int, Field(ge=0, le=500, strict=True)] | None = None
     """The turns that the asker has seen; where there are more by now, the request is refused."""
@@ -63,13 +62,13 @@ class ThreadStart(schemas.RequestModel):
 
 
 class StandaloneRequest(schemas.RequestModel):
-    question: Annotated[reports.Words, Field(min_length=1, max_length=LIMIT)]
+    question: Annotated[replies.Words, Field(min_length=1, max_length=LIMIT)]
 
 
 @router.post("", status_code=201)
 async def create_thread(
     site: At, caller: Who, start: ThreadStart | None = None
-) -> conversations.ThreadView:
+) -> replies.ThreadView:
     """Begin a conversation; with `run_id`, after the question of that run."""
     if not site.settings.runs.keep:
         said = "this server keeps no runs, and a thread consists of runs"
@@ -87,20 +86,20 @@ async def create_thread(
 
 
 @router.get("")
-async def list_threads(site: At, caller: Who) -> conversations.ThreadList:
+async def list_threads(site: At, caller: Who) -> replies.ThreadList:
     """The conversations of the caller's workspace."""
     store, space = _store_of(site), caller.workspace
     found = await asyncio.to_thread(store.list_threads, space)
     shown = [one for one in found if await _is_visible(site, caller, one)]
     last = await asyncio.to_thread(store.last_runs, space)
     old = await _outdated_runs(site, last.values())
-    return conversations.ThreadList(
+    return replies.ThreadList(
         threads=[_thread_view(one, old=last.get(one.id) in old) for one in shown]
     )
 
 
 @router.get("/{id}")
-async def get_thread(id: ThreadId, site: At, caller: Who) -> conversations.ThreadView:
+async def get_thread(id: ThreadId, site: At, caller: Who) -> replies.ThreadView:
     """The turns of a conversation, each with the run that answers it."""
     thread = await _read_thread(site, caller, id)
     old = await _outdated_runs(site, [turn.run for turn in thread.turns[-1:]])
@@ -110,17 +109,17 @@ async def get_thread(id: ThreadId, site: At, caller: Who) -> conversations.Threa
 @router.post("/{id}/standalone")
 async def rewrite_question(
     id: ThreadId, asked: StandaloneRequest, site: At, caller: Who
-) -> conversations.StandaloneView:
+) -> replies.StandaloneView:
     """How a question would be searched for; nothing is asked."""
     thread = await _read_thread(site, caller, id)
     alone = await _make_standalone(site, caller, asked.question, thread)
-    return conversations.StandaloneView(standalone=alone.text, rewritten_by=alone.by)
+    return replies.StandaloneView(standalone=alone.text, rewritten_by=alone.by)
 
 
 @router.post("/{id}/turns", status_code=202)
 async def ask_in_thread(
     id: ThreadId, asked: ThreadRequest, site: At, caller: Who
-) -> conversations.TurnStarted:
+) -> replies.TurnStarted:
     """Ask after what was asked before. The run goes on without a watcher."""
     thread = await _read_thread(site, caller, id)
     if asked.after is not None and asked.after != len(thread.turns):
@@ -149,7 +148,7 @@ async def ask_in_thread(
     except (ThreadMoved, UnknownThread):
         await site.desk.cancel_run(live)
         raise _moved(len(thread.turns) + 1) from None
-    return conversations.TurnStarted(
+    return replies.TurnStarted(
         danger=reports.DangerView.of(live.danger),
         run_id=live.id,
         status=live.status,
@@ -159,7 +158,7 @@ async def ask_in_thread(
 
 
 @router.get("/{id}/changes")
-async def list_changes(id: ThreadId, site: At, caller: Who) -> conversations.ChangeList:
+async def list_changes(id: ThreadId, site: At, caller: Who) -> replies.ChangeList:
     """What changed between the answers to a question that was asked again."""
     thread = await _read_thread(site, caller, id)
     changes = []
@@ -170,8 +169,8 @@ async def list_changes(id: ThreadId, site: At, caller: Who) -> conversations.Cha
         old, new = (None if v.solution is None else (v.id, v.solution.answer) for v in views)
         if old and new:
             change = compare_answers(after.standalone, old, new)
-            changes.append(conversations.ChangeView.from_value(change))
-    return conversations.ChangeList(changes=changes)
+            changes.append(replies.ChangeView.from_value(change))
+    return replies.ChangeList(changes=changes)
 
 
 @router.get("/{id}/export", response_class=Response)
@@ -246,12 +245,10 @@ async def _outdated_runs(site: ServerState, runs: Iterable[str]) -> set[str]:
     return await asyncio.to_thread(compare_snapshots)
 
 
-def _thread_view(thread: Thread, *, old: bool = False) -> conversations.ThreadView:
+def _thread_view(thread: Thread, *, old: bool = False) -> replies.ThreadView:
     turns = [_turn_view(turn) for turn in thread.turns]
-    return conversations.ThreadView.from_value(
-        thread, thread_id=thread.id, turns=turns, outdated=old
-    )
+    return replies.ThreadView.from_value(thread, thread_id=thread.id, turns=turns, outdated=old)
 
 
-def _turn_view(turn: Turn) -> conversations.TurnView:
-    return conversations.TurnView.from_value(turn, run_id=turn.run, rewritten_by=turn.origin)
+def _turn_view(turn: Turn) -> replies.TurnView:
+    return replies.TurnView.from_value(turn, run_id=turn.run, rewritten_by=turn.origin)

@@ -8,8 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, UploadFile
 
 from osler.errors import OslerError
-from osler.reports import knowledge
-from osler_serve import schemas
+from osler_serve import replies, schemas
 from osler_serve.api import At, Who
 from osler_serve.keys import Caller
 from osler_serve.ops.uploads import ENDINGS, incoming_file, list_uploads
@@ -24,17 +23,17 @@ FileName = Annotated[str, Path(max_length=200, description="Of a file, as the li
 
 
 @router.get("")
-async def list_places(site: At, caller: Who) -> knowledge.UploadPlaces:
+async def list_places(site: At, caller: Who) -> replies.UploadPlaces:
     """The sources that take files, and which files."""
     serve = site.settings.serve
     sources = [one for one in serve.uploads if _is_open(site, caller, one)]
-    return knowledge.UploadPlaces(sources=sources, endings=list(ENDINGS), mib=serve.upload_mib)
+    return replies.UploadPlaces(sources=sources, endings=list(ENDINGS), mib=serve.upload_mib)
 
 
 @router.post("/{source}", status_code=201)
 async def send_document(
     source: Source, file: UploadFile, site: At, caller: Who
-) -> knowledge.UploadReport:
+) -> replies.UploadReport:
     """Send a PDF, Word, XML, HTML or text file; one of the same name is replaced."""
     _require_open(site, caller, source)
     data, name = await file.read(), file.filename or ""
@@ -47,16 +46,16 @@ async def send_document(
 
 
 @router.get("/{source}")
-async def list_documents(source: Source, site: At, caller: Who) -> knowledge.UploadList:
+async def list_documents(source: Source, site: At, caller: Who) -> replies.UploadList:
     """The files that were sent into the source."""
     _require_open(site, caller, source)
     found = await asyncio.to_thread(list_uploads, site.settings, source)
-    uploads = [knowledge.UploadView.from_value(one) for one in found]
+    uploads = [replies.UploadView.from_value(one) for one in found]
     try:
         behind = await count_behind(site)
     except OslerError:  # there is no knowledge base yet, or nothing in it
         behind = 0
-    return knowledge.UploadList(uploads=uploads, behind=behind)
+    return replies.UploadList(uploads=uploads, behind=behind)
 
 
 @router.delete("/{source}/{name}", status_code=204)
@@ -70,7 +69,7 @@ async def delete_document(source: Source, name: FileName, site: At, caller: Who)
 @router.post("/{source}/{name}/reread")
 async def reread_document(
     source: Source, name: FileName, site: At, caller: Who
-) -> knowledge.UploadReport:
+) -> replies.UploadReport:
     """Read a file again, as this version of Osler does."""
     _require_open(site, caller, source)
     return await _report(site, caller, "reread", source, name)
@@ -78,11 +77,11 @@ async def reread_document(
 
 async def _report(
     site: ServerState, caller: Caller, verb: str, source: str, name: str, *more: str
-) -> knowledge.UploadReport:
+) -> replies.UploadReport:
     """Raises `RefusedRequest`: 422 for a file that cannot be read, 404 for none."""
     if (done := await site.uploads.ask(caller, verb, source, name, *more)) is None:
         raise RefusedRequest(404, "unknown_upload", f"there is no file {name!r}")
-    return knowledge.UploadReport.model_validate(done)
+    return replies.UploadReport.model_validate(done)
 
 
 def _is_open(site: ServerState, caller: Caller, source: str) -> bool:

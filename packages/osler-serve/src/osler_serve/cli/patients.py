@@ -18,7 +18,7 @@ from osler.cli.options import JsonSession
 from osler.cli.session import ABSTAINED
 from osler.cli.tables import document_page
 from osler.errors import BadConfig, BadQuestion, read_text_file
-from osler.reports.knowledge import PassageView
+from osler.reports import PassageView
 from osler.sources.catalogue import EMR
 from osler.sources.formats.reading import decode_text
 from osler.sources.reading import read

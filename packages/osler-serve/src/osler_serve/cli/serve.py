@@ -68,7 +68,7 @@ def serve(
     if not warm:
         run_server(here, settings, announce)
         return
-    from osler.cli.run_standby import start_standby
+    from osler_serve.cli.standby import start_standby
 
     with start_standby(settings.home):
         run_server(here, settings, announce)

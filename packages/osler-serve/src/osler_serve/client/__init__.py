@@ -1,6 +1,6 @@
 """Osler's HTTP API for Python programs, and retrievers for other libraries.
 
-Replies are models of `osler.reports`, as the server makes them.
+Replies are models of `osler_serve.replies`, as the server makes them.
 
 | Module | Holds |
 |---|---|

@@ -12,7 +12,8 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_
 from urllib.parse import quote
 
 from osler import reports
-from osler.reports import conversations, evaluation, knowledge
+from osler_serve import evaluation_replies as evaluation
+from osler_serve import replies
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -77,23 +78,23 @@ class ApiOperations(ApiCalls):
     """The operations that both clients have."""
 
     @Operation
-    def start_run(self, /, question: str, **how: Any) -> ApiCall[reports.RunStarted]:
+    def start_run(self, /, question: str, **how: Any) -> ApiCall[replies.RunStarted]:
         """Starts a run, which goes on by itself; `how`: options, language, strategy, sources,
         since, until, kinds, as_of, k, seed, limits, plan."""
         return ApiCall("POST", f"{_API}/runs", body={"question": question, **how})
 
     @Operation
-    def get_run(self, run: str) -> ApiCall[reports.RunReport]:
+    def get_run(self, run: str) -> ApiCall[replies.RunReport]:
         """The run with its answer, citations and evidence, as far as it is."""
         return ApiCall("GET", _path("runs", run))
 
     @Operation
-    def list_runs(self, *, before: str = "", limit: int = 20) -> ApiCall[reports.RunList]:
+    def list_runs(self, *, before: str = "", limit: int = 20) -> ApiCall[replies.RunList]:
         """The workspace's runs, the newest first; `before`: the last page's `next`."""
         return ApiCall("GET", f"{_API}/runs", query={"before": before, "limit": limit})
 
     @Operation
-    def cancel_run(self, run: str) -> ApiCall[reports.RunReport]:
+    def cancel_run(self, run: str) -> ApiCall[replies.RunReport]:
         return ApiCall("POST", _path("runs", run, "cancel"))
 
     @Operation
@@ -122,26 +123,26 @@ class ApiOperations(ApiCalls):
         return ApiCall("GET", f"{_API}/feedback", query={"limit": limit})
 
     @Operation
-    def make_plan(self, /, question: str, **how: Any) -> ApiCall[reports.PlanView]:
+    def make_plan(self, /, question: str, **how: Any) -> ApiCall[replies.PlanView]:
         """A source plan, which is not run; `how`: options, language, planner, sources, seed,
         limits."""
         return ApiCall("POST", f"{_API}/plan", body={"question": question, **how})
 
     @Operation
-    def create_thread(self, run: str = "") -> ApiCall[conversations.ThreadView]:
+    def create_thread(self, run: str = "") -> ApiCall[replies.ThreadView]:
         """A conversation; with `run`, one that goes on from that run."""
         return ApiCall("POST", f"{_API}/threads", body={"run_id": run})
 
     @Operation
-    def list_threads(self) -> ApiCall[conversations.ThreadList]:
+    def list_threads(self) -> ApiCall[replies.ThreadList]:
         return ApiCall("GET", f"{_API}/threads")
 
     @Operation
-    def get_thread(self, thread: str) -> ApiCall[conversations.ThreadView]:
+    def get_thread(self, thread: str) -> ApiCall[replies.ThreadView]:
         return ApiCall("GET", _path("threads", thread))
 
     @Operation
-    def get_changes(self, thread: str) -> ApiCall[conversations.ChangeList]:
+    def get_changes(self, thread: str) -> ApiCall[replies.ChangeList]:
         """What changed between the answers to questions that were asked again."""
         return ApiCall("GET", _path("threads", thread, "changes"))
 
@@ -150,14 +151,14 @@ class ApiOperations(ApiCalls):
         return ApiCall("DELETE", _path("threads", thread))
 
     @Operation
-    def list_follow_ups(self, run: str) -> ApiCall[conversations.FollowUpList]:
+    def list_follow_ups(self, run: str) -> ApiCall[replies.FollowUpList]:
         """Questions to ask next, about what a run found and does not cite."""
         return ApiCall("GET", _path("runs", run, "follow_ups"))
 
     @Operation
     def list_conversations(
         self, *, find: str = "", before: str = "", limit: int = 50
-    ) -> ApiCall[conversations.ConversationList]:
+    ) -> ApiCall[replies.ConversationList]:
         """Threads and single questions, those last asked in first; those that have these words."""
         query = {"find": find, "before": before, "limit": limit}
         return ApiCall("GET", f"{_API}/conversations", query=query)
@@ -172,7 +173,7 @@ class ApiOperations(ApiCalls):
         return ApiCall("DELETE", _path("conversations", conversation))
 
     @Operation
-    def rewrite_question(self, thread: str, question: str) -> ApiCall[conversations.StandaloneView]:
+    def rewrite_question(self, thread: str, question: str) -> ApiCall[replies.StandaloneView]:
         """How a question would be searched for after those of the thread."""
         body = {"question": question}
         return ApiCall("POST", _path("threads", thread, "standalone"), body=body)
@@ -180,7 +181,7 @@ class ApiOperations(ApiCalls):
     @Operation
     def ask_in_thread(
         self, /, thread: str, question: str, **how: Any
-    ) -> ApiCall[conversations.TurnStarted]:
+    ) -> ApiCall[replies.TurnStarted]:
         """Starts the run that answers a turn; `how` as for `start_run`, standalone and after."""
         body = {"question": question, **how}
         return ApiCall("POST", _path("threads", thread, "turns"), body=body)
@@ -190,7 +191,7 @@ class ApiOperations(ApiCalls):
         return ApiCall("GET", _path("threads", thread, "export"), query={"to": to})
 
     @Operation
-    def search(self, /, query: str, *, k: int = 10, **how: Any) -> ApiCall[knowledge.SearchResult]:
+    def search(self, /, query: str, *, k: int = 10, **how: Any) -> ApiCall[replies.SearchResult]:
         """The passages that these words find; `how`: sources, since, until, kinds,
         as_of, languages, trust, retracted."""
         return ApiCall("POST", f"{_API}/search", body={"query": query, "k": k, **how})
@@ -198,50 +199,50 @@ class ApiOperations(ApiCalls):
     @Operation
     def get_passage(
         self, passage: str, *, context: int = 0, snapshot: str = ""
-    ) -> ApiCall[knowledge.PassageInContext]:
+    ) -> ApiCall[replies.PassageInContext]:
         query = {"context": context, "snapshot": snapshot}
         return ApiCall("GET", _path("passages", passage), query=query)
 
     @Operation
     def compare_labels(
         self, drugs: Sequence[str], *, sections: Sequence[str] = ()
-    ) -> ApiCall[knowledge.LabelsSideBySide]:
+    ) -> ApiCall[reports.LabelsSideBySide]:
         """The latest label of each drug, section by section; `sections`: words of the headings."""
         return ApiCall("GET", f"{_API}/labels", query={"drug": drugs, "section": sections})
 
     @Operation
-    def list_sources(self) -> ApiCall[knowledge.SourceList]:
+    def list_sources(self) -> ApiCall[replies.SourceList]:
         return ApiCall("GET", f"{_API}/sources")
 
     @Operation
-    def get_status(self) -> ApiCall[knowledge.KbStatus]:
+    def get_status(self) -> ApiCall[replies.KbStatus]:
         """The state of the knowledge base."""
         return ApiCall("GET", f"{_API}/kb")
 
     @Operation
-    def find_concepts(self, term: str) -> ApiCall[knowledge.ConceptMatchList]:
+    def find_concepts(self, term: str) -> ApiCall[replies.ConceptMatchList]:
         return ApiCall("GET", f"{_API}/graph/concepts", query={"term": term})
 
     @Operation
-    def get_concept(self, concept: str, *, limit: int = 50) -> ApiCall[knowledge.ConceptView]:
+    def get_concept(self, concept: str, *, limit: int = 50) -> ApiCall[replies.ConceptView]:
         return ApiCall("GET", _path("graph", "concepts", concept), query={"limit": limit})
 
     @Operation
-    def send_document(self, source: str, name: str, data: bytes) -> ApiCall[knowledge.UploadReport]:
+    def send_document(self, source: str, name: str, data: bytes) -> ApiCall[replies.UploadReport]:
         """Sends a PDF, Word, XML, HTML or text file into a source that takes files."""
         return ApiCall("POST", _path("uploads", source), file=(name, data))
 
     @Operation
-    def list_documents(self, source: str) -> ApiCall[knowledge.UploadList]:
+    def list_documents(self, source: str) -> ApiCall[replies.UploadList]:
         return ApiCall("GET", _path("uploads", source))
 
     @Operation
-    def list_places(self) -> ApiCall[knowledge.UploadPlaces]:
+    def list_places(self) -> ApiCall[replies.UploadPlaces]:
         """The sources that take files, and which files."""
         return ApiCall("GET", f"{_API}/uploads")
 
     @Operation
-    def reread_document(self, source: str, name: str) -> ApiCall[knowledge.UploadReport]:
+    def reread_document(self, source: str, name: str) -> ApiCall[replies.UploadReport]:
         return ApiCall("POST", _path("uploads", source, name, "reread"))
 
     @Operation
@@ -264,7 +265,7 @@ class ApiOperations(ApiCalls):
         return ApiCall("GET", _path("evaluations", name, "samples"), query=query)
 
     @Operation
-    def get_transparency(self) -> ApiCall[knowledge.Transparency]:
+    def get_transparency(self) -> ApiCall[replies.Transparency]:
         """Who it is for, what it is made of, and what it does not do."""
         return ApiCall("GET", f"{_API}/transparency")
 
@@ -273,11 +274,11 @@ class ApiOperations(ApiCalls):
         return ApiCall("GET", f"{_API}/examples")
 
     @Operation
-    def check_alive(self) -> ApiCall[knowledge.Health]:
+    def check_alive(self) -> ApiCall[replies.Health]:
         return ApiCall("GET", "/healthz")
 
     @Operation
-    def check_ready(self) -> ApiCall[knowledge.Health]:
+    def check_ready(self) -> ApiCall[replies.Health]:
         return ApiCall("GET", "/readyz")
 
     @Operation
@@ -340,7 +341,7 @@ class EventReader:
         return None
 
 
-def flat_metadata(hit: knowledge.SearchHit) -> Json:
+def flat_metadata(hit: reports.SearchHit) -> Json:
     """What the passage says of itself beside its text: title, source, section, year, address,
     licence, and whether it is a sample; its score and rank in this search."""
     passage = hit.passage

@@ -20,7 +20,6 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from osler.errors import OslerError
-from osler.reports import RunReport
 from osler_serve.client.calls import (
     ApiCall,
     ApiOperations,
@@ -31,6 +30,7 @@ from osler_serve.client.calls import (
     StreamPlace,
     given_query,
 )
+from osler_serve.replies import RunReport
 
 HOME = "http://127.0.0.1:8642"
 

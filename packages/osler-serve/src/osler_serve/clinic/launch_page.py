@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from osler.reports.knowledge import ResponseModel
+from osler.reports import ResponseModel
 from osler_serve import schemas
 from osler_serve.api import At, Who
 from osler_serve.clinic.launch_flow import BACK, Launcher

@@ -47,7 +47,7 @@ def search(
     from osler.build.knowledge import search_passages
     from osler.build.models import encoder_languages
     from osler.cli.render import hits_page
-    from osler.reports.knowledge import SearchHit
+    from osler.reports import SearchHit
     from osler.text import language_of
 
     hits = asyncio.run(search_passages(settings, query, k=settings.retrieve.k, sources=()))
@@ -103,7 +103,7 @@ def _show_passage(here: CliSession, id: str, around: int) -> None:
 
     from osler.cli.render import passages_page
     from osler.cli.tables import document_page, format_time
-    from osler.reports.knowledge import PassageView
+    from osler.reports import PassageView
 
     settings = here.load_settings()
     from osler.answer.export.layout import resolve_reference

@@ -35,7 +35,7 @@ def show_labels(
     Raises `UnknownPassage` for a name that no label bears.
     """
     from osler.audit.entries import record_reading
-    from osler.reports.knowledge import LabelsSideBySide
+    from osler.reports import LabelsSideBySide
 
     with open_kb(settings) as kb:
         found = [find_labels(kb, name, settings.access.may_open) for name in names]

@@ -1,8 +1,8 @@
 """`osler ask` by a process that has loaded everything before: the standby.
 
-`osler serve --warm` starts one (`run_standby`). It listens on a socket in the home, and runs the
-command line of whoever connects, with that caller's arguments, environment, folder, input and
-output: what is shown, stored and returned is what a process of its own would show, store and
+`osler serve --warm` starts one (`osler_serve.cli.standby`). It listens on a socket in the home, and
+runs the command line of whoever connects, with that caller's arguments, environment, folder, input
+and output: what is shown, stored and returned is what a process of its own would show, store and
 return. Only the owner of the home may open the socket, and nobody else's is used. Where no standby
 answers, the caller runs the command itself. A standby runs one command at a time.
 """

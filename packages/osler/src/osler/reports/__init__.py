@@ -1,9 +1,4 @@
-"""Reports of runs, the one shape of them for the command line, the HTTP API and its client.
-
-`knowledge` has the replies on passages, sources and files, `conversations` those on threads,
-`evaluation` those on evaluations.
-Light to import: the client needs no more than this.
-"""
+"""Reports of runs and passages, the one shape of them for every interface. Light to import."""
 
 from __future__ import annotations
 
@@ -12,27 +7,104 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Protocol, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from osler.questions import QUERY_LIMIT
-from osler.reports.knowledge import PassageView, ResponseModel
 from osler.types import Answer, CautionRule, Citation, DangerNotice, Evidence, Question, Solution
 
-NOTICE = (
-    "For healthcare professionals and research. Supports, does not replace, clinical judgement."
-    " Not for emergencies. Do not enter patient-identifying information."
-)
-Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
-_CONTROL = {chr(n) for n in range(32) if chr(n) not in "\t\n\r"} | {"\x7f"}
+
+class ResponseModel(BaseModel):
+    """A reply, or a part of one. It can be made of a library's value that has the same fields."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
+
+    @classmethod
+    def from_value(cls, value: object, **more: object) -> Self:
+        """Takes fields by their names from `value`, except those in `more`."""
+        same = {name: getattr(value, name) for name in cls.model_fields if name not in more}
+        return cls.model_validate(same | more)
+
+    @classmethod
+    def document_of(cls, value: object) -> dict[str, Any]:
+        """A library's value as plain JSON values."""
+        return cls.from_value(value).model_dump(mode="json")
 
 
-def _check_text(text: str) -> str:
-    if any(c in _CONTROL or "\ud800" <= c <= "\udfff" for c in text):
-        raise ValueError("control characters and lone surrogates are not allowed")
-    return text
+class LocatorView(ResponseModel):
+    section: str
+    page: int | None
+    year: int | None
+    url: str
+    code: str
+    kind: str
+    authors: list[str]
+    journal: str
+    date: str
+    """Month or day, "2024-03" or "2024-03-15", where more than the year is known; else empty."""
+    notice: str
+    """What was published against the work: a retraction, with its date and reason."""
+    key: str
+    """Its citation key in the library that it came from."""
 
 
-Words = Annotated[str, AfterValidator(_check_text)]
+class PassageView(ResponseModel):
+    id: str
+    source: str
+    title: str
+    text: str
+    locator: LocatorView
+    licence: str
+    language: Literal["en", "zh"]
+    illustrative: bool
+    """A sample text: no clinical reference."""
+
+
+class DrugLabelView(ResponseModel):
+    document: str
+    title: str
+    code: str
+    """Set id and version, by which it is cited."""
+    url: str
+    effective: str
+
+
+class ReadLabel(DrugLabelView):
+    """A drug's latest label, word for word."""
+
+    name: str
+    """By which it was asked for."""
+    sections: dict[str, list[PassageView]]
+    """Under each heading; empty where the label has no such section."""
+    others: list[DrugLabelView]
+    """Further labels of the name, the latest first."""
+
+
+class LabelsSideBySide(ResponseModel):
+    headings: list[str]
+    """In reading order."""
+    labels: list[ReadLabel]
+
+    @classmethod
+    def of(cls, found: Sequence[Any], headings: Sequence[str]) -> Self:
+        """Of `osler.retrieve.labels.FoundLabels`."""
+        labels = [
+            ReadLabel.from_value(
+                one.shown,
+                name=one.name,
+                sections={h: one.sections.get(h, []) for h in headings},
+                others=one.others,
+            )
+            for one in found
+        ]
+        return cls(headings=[*headings], labels=labels)
+
+
+class SearchHit(ResponseModel):
+    rank: int
+    score: float
+    """Comparable within this search only; higher is better."""
+    passage: PassageView
+
+
 SourceName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 
 
@@ -57,14 +129,6 @@ class ReportedRun(Protocol):
     def snapshot(self) -> str: ...
     @property
     def seconds(self) -> float | None: ...
-
-
-class SourceQuery(ResponseModel):
-    """A query for one source."""
-
-    source: SourceName
-    query: Annotated[Words, Field(min_length=1, max_length=2 * QUERY_LIMIT + 3)]
-    """Of the graph: a concept, then its question, as in "asthma , treatment"."""
 
 
 class CitationView(ResponseModel):
@@ -233,21 +297,6 @@ class UsageView(ResponseModel):
     """What the calls cost, by the server's prices; `null` where the price of one is not set."""
 
 
-class RunError(ResponseModel):
-    code: str
-    detail: str
-
-
-class ChangedView(ResponseModel):
-    number: int
-    """Of the evidence, from 1."""
-    passage: str
-    state: Literal["changed", "gone", "noticed"]
-    """changed: it does not hold the quoted words any more; gone: there is no such passage; noticed:
-    a notice was published against its work."""
-    notice: str
-
-
 class RunResult(ResponseModel):
     """What came of a run, as far as every interface tells it."""
 
@@ -302,69 +351,3 @@ class RunResult(ResponseModel):
             notes_of=list(run.notes_of),
             **more,
         )
-
-
-class RunReport(RunResult):
-    """A run of a server."""
-
-    status: Status
-    created: str
-    events: int
-    """How many there are so far."""
-    ahead: int
-    """Runs that wait for a place before this one does."""
-    changed: list[ChangedView]
-    """Evidence that the knowledge base has otherwise by now."""
-    error: RunError | None
-    notice: str = NOTICE
-
-
-class PlanView(ResponseModel):
-    danger: DangerView | None
-    """Shown first; `null` without danger."""
-    question: str
-    queries: list[SourceQuery]
-    """By source; edit them and give them to `POST /runs` as `plan`."""
-    sources: list[str]
-    """Those that were on offer."""
-    text: str
-    """The same in the paper's form, as `osler ask --plan` reads it."""
-    dropped: list[str]
-    """What the planner wrote and nobody would ask, each with the reason."""
-    planner: str
-    """How it was made, and by which model."""
-    snapshot: str
-    notice: str = NOTICE
-
-    @classmethod
-    def of(cls, proposal: Any, question: str, danger: DangerNotice | None) -> Self:
-        fields = {"question": question, "text": proposal.plan, "notice": NOTICE}
-        queries = [
-            SourceQuery(source=one.source, query=one.wire)
-            for one in proposal.plan_reading.plan.queries
-        ]
-        return cls.from_value(proposal, danger=DangerView.of(danger), queries=queries, **fields)
-
-
-class RunStarted(ResponseModel):
-    danger: DangerView | None
-    """Shown first, at once; `null` without danger."""
-    run_id: str
-    status: Status
-    events: str
-    """Where the stream of events is."""
-    notice: str = NOTICE
-
-
-class RunSummary(ResponseModel):
-    run_id: str
-    status: Status
-    created: str
-    strategy: str
-    question: str
-
-
-class RunList(ResponseModel):
-    runs: list[RunSummary]
-    next: str | None
-    """Give it as `before` to read on."""

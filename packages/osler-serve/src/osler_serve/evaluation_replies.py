@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from osler.reports.knowledge import ResponseModel
+from osler.reports import ResponseModel
 
 
 class FigureView(ResponseModel):

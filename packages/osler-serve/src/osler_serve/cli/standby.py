@@ -152,7 +152,7 @@ def load_all() -> None:
 @contextmanager
 def start_standby(home: Path) -> Iterator[None]:
     """A standby of this home, loaded before this is entered; it ends with its starter."""
-    command = [sys.executable, "-m", "osler.cli.run_standby", str(home)]
+    command = [sys.executable, "-m", "osler_serve.cli.standby", str(home)]
     made = subprocess.Popen(  # noqa: S603  this Python and a module of ours
         command,
         stdin=subprocess.PIPE,
