@@ -14,7 +14,7 @@ from osler.cli.progress import show_progress
 from osler.cli.session import PARTIAL, CliSession
 
 if TYPE_CHECKING:
-    from osler_lab.evaluate.scoreboard import Scoreboard
+    from osler_lab.evaluate.experiments import Experiment
     from osler_lab.studies.evaluation import Trial
 
 
@@ -134,7 +134,7 @@ def _write_board(places: list[Path], out: Path, options: PageOptions) -> dict[st
     return {"files": [str(path) for path in files], "departures": departed}
 
 
-def _make_trial(here: CliSession, board: Scoreboard, data: Path | None, limit: int | None) -> Trial:
+def _make_trial(here: CliSession, board: Experiment, data: Path | None, limit: int | None) -> Trial:
     from osler_lab.cli.evaluate import settings_loader
     from osler_lab.studies import evaluation
 

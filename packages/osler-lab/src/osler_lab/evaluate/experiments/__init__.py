@@ -98,10 +98,10 @@ class Experiment:
     """Description of an experiment: a file of this folder, or one of the user's own."""
 
     name: str
-    repeats: str
-    """The paper's table or figure."""
     about: str
     strategies: tuple[str, ...]
+    repeats: str = ""
+    """The paper's table or figure; empty for a scoreboard."""
     tasks: tuple[str, ...] = ()
     limit: int | None = None
     seed: int = 0
