@@ -78,7 +78,6 @@ FILES: dict[str, tuple[str, bytes]] = {
         b"<article-title>Iron</article-title></title-group></article-meta></front><body><sec><title>"
         b"Use</title><p>Iron is given.</p></sec></body></article>",
     ),
-    "ngc-xml": ("a.xml", b"<GuidelineSummary><Title>Iron</Title><p>Given.</p></GuidelineSummary>"),
     "cnxml": (
         "index.cnxml",
         b'<document xmlns="http://cnx.rice.edu/cnxml"><title>Iron</title><content><para>Iron.</para>'

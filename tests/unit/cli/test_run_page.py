@@ -3,10 +3,8 @@
 from html.parser import HTMLParser
 
 import pytest
-from lxml import etree
 
 from osler.cli.page import render_page
-from osler.cli.page.drawing import plan_dag, state_plots
 from osler.cli.render import RunPage
 from osler.trace import (
     BoundaryChecked,
@@ -109,39 +107,6 @@ def test_each_citation_opens_its_passage_with_the_quote_marked() -> None:
 
 def test_an_abstention_says_so() -> None:
     assert "The evidence does not say." in render_page(report(answer=Answer()))
-
-
-def test_the_plot_is_drawn_on_a_logarithmic_axis_with_sigma_between() -> None:
-    (plot,) = state_plots(EVENTS)
-    first, last = plot.points
-    assert first.y < plot.sigma_y < last.y
-    assert (first.value, last.value, last.halted) == ("60", "4.2", True)
-    assert first.x < last.x
-    assert state_plots(()) == ()
-
-
-def test_a_state_too_large_to_write_is_not_drawn() -> None:
-    assert state_plots((StateValued(1, "cppl", float("inf"), 10.0, False),)) == ()
-
-
-def test_the_plan_is_drawn_with_what_each_step_waits_for() -> None:
-    dag = plan_dag(PLANNED)
-    assert dag is not None
-    assert len(dag.edges) == 2
-    known, failed, waiting = dag.boxes
-    assert (known.how, failed.how, waiting.how) == ("own knowledge 0.91", "no answer", "not run")
-    assert known.x == failed.x < waiting.x
-    assert len(failed.lines) == 2
-    assert failed.lines[-1].endswith("…")
-    assert plan_dag(EVENTS) is None
-
-
-def test_the_drawings_are_well_formed() -> None:
-    page = render_page(report((*EVENTS, *PLANNED)))
-    drawings = page.split("<svg")[1:]
-    assert len(drawings) == 2
-    for drawing in drawings:
-        etree.fromstring("<svg" + drawing.partition("</svg>")[0] + "</svg>")
 
 
 def test_a_note_is_folded_into_a_closed_detail_and_escaped() -> None:

@@ -1,16 +1,14 @@
-"""CNXML modules with their collection, and summaries of guidelines in XML."""
+"""CNXML modules with their collection."""
 
 from __future__ import annotations
 
-import html
-from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from osler.errors import MalformedSource
 from osler.sources.discover import discover
-from osler.sources.formats.collection_xml import Cnxml, NgcXml
+from osler.sources.formats.collection_xml import Cnxml
 from osler.sources.reading import read_records
 from osler.sources.records import Document, Drop
 
@@ -102,44 +100,3 @@ def test_a_bad_collection_is_a_drop_and_the_modules_are_read_all_the_same(tmp_pa
     assert [document.title for document in documents(tmp_path)] == ["Gout"]
     with pytest.raises(MalformedSource):
         Cnxml().with_companions([tmp_path / "n.collection.xml"])
-
-
-def summary(**fields: str) -> bytes:
-    parts = "".join(
-        f'<Section Name="{part}"><Field Name="{name}"><FieldValue Value="{html.escape(value)}"/>'
-        "</Field></Section>"
-        for key, value in fields.items()
-        for part, name in [key.replace("_", " ").split("  ")]
-    )
-    return f"<Version><xmlSource>x</xmlSource>{parts}</Version>".encode()
-
-
-GUIDELINE = {
-    "General__Guideline_Title": "<div>Care of gout.</div>",
-    "Recommendations__Major_Recommendations": "<h2>First</h2><ul><li>Drug (<b>A</b>)</li></ul>",
-    "Scope__Guideline_Category": "Treatment",
-    "Scope__Cost": "<p>Not stated</p>",
-    "Identifying__Date_Released": "2011 Jan 28 (revised 2014)",
-    "Identifying__Copyright_Statement": "<p>No copyright restrictions apply.</p>",
-    "Disclaimer__NGC_Disclaimer": "<p>Nobody is liable.</p>",
-}
-
-
-def test_the_fields_of_a_guideline_are_html_in_attributes() -> None:
-    data = summary(**GUIDELINE)
-    (found,) = NgcXml().parse(BytesIO(data), "summaries/ngc-7.xml")
-
-    assert NgcXml().matches("x", data)
-    assert isinstance(found, Document)
-    assert (found.id, found.title, found.code) == ("ngc-7", "Care of gout", "NGC:7")
-    assert (found.year, found.licence) == (2014, "No copyright restrictions apply.")
-    assert [(s.path, s.text) for s in found.sections] == [
-        (("Recommendations", "Major Recommendations", "First"), "- Drug (A)"),
-        (("Scope", "Guideline Category"), "Treatment"),
-    ]
-
-
-def test_a_guideline_without_text_is_a_drop() -> None:
-    empty = summary(General__Guideline_Title="Gout")
-
-    assert list(NgcXml().parse(BytesIO(empty), "a.xml")) == [Drop("a.xml", "no text")]

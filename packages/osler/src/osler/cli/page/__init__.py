@@ -8,10 +8,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from osler.cli.film import Film
-from osler.cli.page.drawing import plan_dag, state_plots
 from osler.cli.render import RunPage
 from osler.text import read_packaged
-from osler.trace import Event, FormBegun
+from osler.trace import Event
 from osler.types import Answer, Evidence, Passage
 
 if TYPE_CHECKING:
@@ -32,8 +31,6 @@ class FilmLine:
 
     text: str
     tone: str
-    anchor: str
-    """Its name on the page; empty for none."""
     note: str = ""
     """What is folded away below it: text by a model that may not word medicine."""
 
@@ -49,7 +46,7 @@ class CitedPassage:
 
 
 def render_page(report: RunPage) -> str:
-    """One self-contained page: answer, evidence, plan, state value, film, facts."""
+    """One self-contained page: answer, evidence, film, facts."""
     answer = report.solution.answer if report.solution else None
     return _load_template().render(
         report=report,
@@ -59,8 +56,6 @@ def render_page(report: RunPage) -> str:
         sources=_cited_passages(answer) if answer else [],
         option=report.question.option_text(answer.option) if answer and answer.option else "",
         film=_film_of(report.events),
-        plots=state_plots(report.events),
-        dag=plan_dag(report.events),
     )
 
 
@@ -73,15 +68,12 @@ def _answer_parts(answer: Answer) -> list[AnswerPart]:
 
 
 def _film_of(events: Sequence[Event]) -> list[FilmLine]:
-    """The lines of the film; the first of a step that a machine solves can be linked to."""
-    camera, shots = Film(), []
-    for event in events:
-        anchor = f"step-{event.n}" if isinstance(event, FormBegun) else ""
-        shots += [
-            FilmLine(entry.line.plain, _style_class(entry.line.style), anchor, entry.note)
-            for entry in camera.event_entries(event)
-        ]
-    return shots
+    camera = Film()
+    return [
+        FilmLine(entry.line.plain, _style_class(entry.line.style), entry.note)
+        for event in events
+        for entry in camera.event_entries(event)
+    ]
 
 
 def _style_class(style: object) -> str:

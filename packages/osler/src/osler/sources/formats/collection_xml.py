@@ -1,10 +1,8 @@
-"""XML of single collections: MedQuAD, the National Guideline Clearinghouse, OpenStax.
+"""XML of single collections: MedQuAD, OpenStax.
 
 MedQuAD has the question and answer pages of the NIH, one document a page. A few have other roots
 and names than most: `<DiseaseFile fid>`, and `<doc docid corpus>` with `doctitle-focus`, `pair`,
 `question` and `answer`.
-
-NGC has summaries of guidelines, whose fields are HTML.
 
 OpenStax has CNXML modules, each a document. Where a `*.collection.xml` lies beside it, or in the
 added folder, the document bears the book's title, and its heading paths begin with unit and
@@ -21,8 +19,7 @@ from typing import BinaryIO
 
 from lxml import etree
 
-from osler.sources.formats.html import fragment_sections
-from osler.sources.formats.reading import id_of, names_in, title_of
+from osler.sources.formats.reading import id_of, names_in
 from osler.sources.formats.safe_xml import (
     Element,
     ElementRoles,
@@ -114,81 +111,6 @@ def _find_first(element: etree._Element, *tags: str) -> etree._Element | None:
 
 def _first_attribute(element: etree._Element, *names: str) -> str:
     return next((value for name in names if (value := element.get(name))), "")
-
-
-# Sections about medicine; the others are about the summary itself.
-_KEPT = frozenset(
-    {
-        "Scope",
-        "Recommendations",
-        "Methodology",
-        "Evidence Supporting the Recommendations",
-        "Benefits/Harms of Implementing the Guideline Recommendations",
-        "Contraindications",
-        "Regulatory Alert",
-        "Qualifying Statements",
-        "Implementation of the Guideline",
-    }
-)
-_TAG = re.compile(r"<[^<>]*>")
-_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-_SAYS_NOTHING = re.compile(
-    r"(?:not stated|none (?:provided|stated|available)|not applicable)\.?", re.IGNORECASE
-)
-
-
-class NgcXml:
-    name = "ngc-xml"
-
-    def matches(self, name: str, head: bytes) -> bool:
-        return root_tag(head) == "Version" and b"<Section" in head and b"<Field" in head
-
-    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        for summary in iterate_elements(stream, name, ("Version",)):
-            yield _read_record(summary, name)
-
-
-def _read_record(summary: Element, name: str) -> Record:
-    title = _field_text(summary, "Guideline Title")
-    sections = tuple(_read_sections(summary))
-    if not sections:
-        return Drop(name, "no text")
-    years = [int(year) for year in _YEAR.findall(_field_text(summary, "Date Released"))]
-    identifier = title_of(name).replace(" ", "-")
-    return Document(
-        id=make_slug(identifier) if identifier.lower().startswith("ngc") else id_of(name),
-        title=title.rstrip("."),
-        sections=sections,
-        language=language_of(sections[0].text),
-        # "2011 Jan 28 (revised 2014)": what is read is the revision.
-        year=max(years, default=None),
-        code=identifier.upper().replace("-", ":", 1) if identifier.startswith("ngc-") else "",
-        kind="guideline",
-        licence=licence_of(_field_text(summary, "Copyright Statement")),
-    )
-
-
-def _field_text(summary: Element, field: str) -> str:
-    """The text of the first field of this name, without markup; "" for none."""
-    for element in summary.iter("Field"):
-        if element.get("Name") == field:
-            values = (value.get("Value") or "" for value in element.iter("FieldValue"))
-            return one_line(_TAG.sub(" ", " ".join(values)))
-    return ""
-
-
-def _read_sections(summary: Element) -> Iterator[Section]:
-    for part in summary.iterfind("Section"):
-        heading = one_line(part.get("Name") or "")
-        if heading not in _KEPT:
-            continue
-        for entry in part.iterfind("Field"):
-            name = one_line(entry.get("Name") or "")
-            path = (heading,) if name in {heading, ""} else (heading, name)
-            values = (value.get("Value") or "" for value in entry.iterfind("FieldValue"))
-            for section in fragment_sections("".join(f"<p>{value}</p>" for value in values)):
-                if not _SAYS_NOTHING.fullmatch(section.text):
-                    yield Section(section.text, (*path, *section.path))
 
 
 _COLLECTION = ".collection.xml"

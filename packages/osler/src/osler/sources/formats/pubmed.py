@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from lxml import etree
 
@@ -27,14 +27,11 @@ from osler.sources.formats.reading import (
     year_in,
 )
 from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
-from osler.sources.formats.trimmed_stream import TrimmedStream
 from osler.sources.records import Deleted, Document, Drop, Record, Section
 from osler.text import language_of, one_line
 
 _DELETIONS = ("DeleteCitation", "DeleteDocument")
 _RECORDS = ("PubmedArticle", "PubmedBookArticle", *_DELETIONS)
-# Three quarters of a file; cut out before it is parsed.
-_UNREAD = ("PubmedData", "AffiliationInfo", "MeshHeadingList")
 RETRACTED = "Retracted Publication"
 _NOT_A_TITLE = frozenset({"", "[Not Available].", "[Not Available]"})
 _UNLABELLED = frozenset({"", "UNLABELLED", "UNASSIGNED"})
@@ -86,8 +83,7 @@ class PubmedXml:
         return root_tag(head) in {"PubmedArticleSet", "PubmedBookArticleSet"}
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        trimmed = cast(BinaryIO, TrimmedStream(stream, _UNREAD))
-        for element in iterate_elements(trimmed, name, _RECORDS):
+        for element in iterate_elements(stream, name, _RECORDS):
             if element.tag not in _DELETIONS:
                 yield _read_record(element, name)
                 continue

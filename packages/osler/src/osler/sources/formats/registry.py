@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, runtime_checkable
 
 from osler.errors import BadConfig, MalformedSource
-from osler.sources.formats.collection_xml import Cnxml, MedquadXml, NgcXml
+from osler.sources.formats.collection_xml import Cnxml, MedquadXml
 from osler.sources.formats.containers import require_package
 from osler.sources.formats.html import Html
 from osler.sources.formats.jats import Jats
@@ -116,7 +116,6 @@ PARSERS: tuple[Parser, ...] = (
     PubmedXml(),
     MedquadXml(),
     Jats(),
-    NgcXml(),
     Cnxml(),
     Spl(),
     Mediawiki(),
