@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from osler.answer.columns import weigh_rows
+from osler.answer.columns import names_row, stands_alone, weigh_rows
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.retrieve.asked import QuestionReader
 from osler.sources.catalogue import TABLE
@@ -35,7 +35,7 @@ def quote(hit: Hit, relevance: float = UNSURE) -> QuoteCandidate:
 
 
 def weigh(
-    question: str, near: Mapping[str, float], *found: QuoteCandidate
+    question: str, near: Mapping[str, float], *found: QuoteCandidate, alone: str = ""
 ) -> tuple[list[QuoteCandidate], list[str]]:
     """The quotes, and what the question was without the row's name."""
     asked: list[str] = []
@@ -47,7 +47,7 @@ def weigh(
     read = QuestionReader().read(question)
     hits = [one.hit for one in found] + [row(IBUPROFEN), row(QUININE)]
     language = language_of(question)
-    return asyncio.run(weigh_rows(read, found, hits, nearness, language)), asked
+    return asyncio.run(weigh_rows(read, found, hits, nearness, language, alone)), asked
 
 
 def test_the_cell_that_is_asked_for_answers_alone() -> None:
@@ -141,3 +141,38 @@ def test_rows_of_one_name_are_told_apart_by_the_rest_of_their_titles() -> None:
     assert first == named("gel")
     (first, _), _ = weigh("max daily dose of paracetamol gel", near, named("gel"), named("vial"))
     assert first.text == "max daily dose: 4 g"
+
+
+def test_a_row_that_stands_alone_is_asked_of_by_whatever_name() -> None:
+    near = {"贮存": 0.9}
+    told = quote(row(DICLOFENAC))
+    (unnamed,), _ = weigh("扶他林怎么放", near, told)
+    (alone,), asked = weigh("扶他林怎么放", near, told, alone=told.hit.passage.id)
+    assert (unnamed.relevance, asked) == (UNSURE, ["扶他林怎么放"])
+    assert alone.relevance > 0.9
+
+
+@pytest.mark.parametrize(
+    ("first", "next_", "is_alone"), [(0.5, 0.3, True), (0.5, 0.45, False), (0.3, 0.1, False)]
+)
+def test_a_row_stands_alone_far_above_the_next_and_near_the_question(
+    first: float, next_: float, is_alone: bool
+) -> None:
+    found = [quote(row(DICLOFENAC), first), quote(row(IBUPROFEN), next_)]
+    assert bool(stands_alone(found)) is is_alone
+
+
+def test_what_else_may_be_asked_is_a_column_where_its_name_says_so() -> None:
+    priced = DICLOFENAC + "; 收费（元）: 12"
+    near = {"价格，收费，价钱": 0.9, "收费（元）": 0.4}
+    (first,), _ = weigh("双氯芬酸钠栓收多少钱", near, quote(row(priced)))
+    (other,), _ = weigh("双氯芬酸钠栓收多少钱", near, quote(row(DICLOFENAC)))
+    assert first.text == "收费（元）: 12"
+    assert other.relevance < UNSURE < first.relevance
+
+
+def test_a_row_is_named_in_chinese_by_stretches_that_make_half_of_its_name() -> None:
+    cortisol = row("项目: 尿游离皮质醇（24小时）; 收费: 40")
+    asked = QuestionReader().read("24小时尿皮质醇多少钱")
+    assert names_row(asked, [cortisol])
+    assert not names_row(QuestionReader().read("24小时尿钾多少钱"), [cortisol])

@@ -25,7 +25,7 @@ from osler.answer.checks import (
     is_withheld,
     weigh_failures,
 )
-from osler.answer.columns import weigh_rows
+from osler.answer.columns import names_row, stands_alone, weigh_rows
 from osler.answer.sections import choose_subject, lead_with_section, quote_section
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.errors import ModelError
@@ -232,7 +232,8 @@ class EvidenceGate:
     async def weigh_sentences(self, asked: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:
         """The sentences that are read, likeliest first; `relevance` is the probability."""
         facts = AskedFacts(self.reader.read(asked))
-        if is_named_nowhere(facts, [indexed_text(hit.passage) for hit in hits]):
+        nowhere = is_named_nowhere(facts, [indexed_text(hit.passage) for hit in hits])
+        if nowhere and not names_row(facts.asked, hits):
             return []
         found = await self.read_best(facts, hits)
         if not found:
@@ -242,14 +243,15 @@ class EvidenceGate:
             texts = [judged_text(one).to_line() for one in found]
             judged = await self.judge.relevance(asked, texts)
         # After the judge, which a replay of the run looks for.
-        if self.match and self._meaning_of(facts) and found[0].relevance < FAR:
+        alone = stands_alone(found) if self._meaning_of(facts) else ""
+        if self.match and self._meaning_of(facts) and found[0].relevance < FAR and not alone:
             return []
         weighed = self._weigh_found(facts, found, judged)
         language = language_of(facts.asked.written)
         if self._meaning_of(facts) is None and (language == "zh" or self.coverage is None):
             return weighed  # words alone tell nothing of columns
         nearness = partial(self._measure_nearness, facts)
-        return await weigh_rows(facts.asked, weighed, hits, nearness, language)
+        return await weigh_rows(facts.asked, weighed, hits, nearness, language, alone)
 
     async def _measure_nearness(
         self, facts: AskedFacts, asked: str, texts: Sequence[str]
