@@ -17,7 +17,7 @@ from osler.retrieve.entity_names import (
     defined_abbreviations,
     packaged_names,
 )
-from osler.retrieve.naming import find_respelt, has_no_one_subject, telling_words
+from osler.retrieve.naming import find_respelt, telling_words
 
 
 @pytest.mark.parametrize(
@@ -33,16 +33,6 @@ from osler.retrieve.naming import find_respelt, has_no_one_subject, telling_word
 )
 def test_a_word_is_found_in_another_spelling(word: str, said: list[str], found: str) -> None:
     assert find_respelt(word, said) == found
-
-
-def test_a_case_history_has_no_one_subject() -> None:
-    story = (
-        "A bricklayer presents with wheeze, clubbing, crackles, orthopnoea, oedema, jaundice,"
-        " pruritus, dysphagia, haematuria, tremor, nystagmus and ptosis. What comes next?"
-    )
-    assert has_no_one_subject(story)
-    assert has_no_one_subject("My son has asthma. What helps?")
-    assert not has_no_one_subject("What slows chronic kidney disease?")
 
 
 @pytest.mark.parametrize("question", ["What are its side effects?", "怎么治疗？", "", "Which one?"])

@@ -13,10 +13,8 @@ from importlib.resources import files
 from osler.kb.search.sparse import stem_terms
 from osler.retrieve import STOP_CHARACTERS, STOP_WORDS, content_terms
 from osler.retrieve.entity_names import fold_text, fold_words
-from osler.text import has_cjk, split_sentences
+from osler.text import has_cjk
 
-# Telling words of a question that has one subject; of Chinese, whose terms overlap, three times.
-_LONGEST = 12
 # Letters from which a word may differ from another by one edit: misspelt, or British.
 _SPELT = 7
 
@@ -57,13 +55,6 @@ def _is_respelt(word: str, other: str) -> bool:
         and short[same + 2 :] == long[same + 2 :]
     )
     return rest == long[same + 1 :] or swapped
-
-
-def has_no_one_subject(question: str) -> bool:
-    """Whether it is a letter or a case history: many telling words, or several sentences."""
-    words = telling_words(question)
-    most = _LONGEST * 3 if words and has_cjk(words[0]) else _LONGEST
-    return len(words) > most or len(split_sentences(question)) > 1
 
 
 def telling_words(text: str) -> list[str]:
