@@ -43,7 +43,7 @@ _FILL = " This sentence stands for the length that labels have in practice." * 2
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("log", type=Path, nargs="?")
-    parser.add_argument("half", choices=("dev", "test"), nargs="?", default="dev")
+    parser.add_argument("half", choices=("dev", "seen", "test"), nargs="?", default="dev")
     parser.add_argument("--read", type=int, metavar="N", help="labels to write and read")
     given = parser.parse_args()
     if given.read:
