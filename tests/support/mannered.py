@@ -231,10 +231,6 @@ def _rule_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _held_to(rule: Mapping[str, Any]) -> str:
     """What a simple rule leaves to be said; empty for another."""
-    if choices := rule.get("choice"):
-        return str(choices[0])
-    if str(rule.get("regex", "")).isalpha():
-        return str(rule["regex"])
     if str(rule.get("grammar", "")).startswith('root ::= "'):
         return str(rule["grammar"]).split('"')[1]
     words = (rule.get("json") or {}).get("properties", {}).get("word", {}).get("enum")

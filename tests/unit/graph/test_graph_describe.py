@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from merges import list_merges
 
 from osler.graph import fusion
 from osler.graph.fusion import LONGEST, DescriptionReport, describe_concepts
@@ -83,7 +84,7 @@ def test_a_drug_is_the_concept_with_its_name_or_synonym_and_the_rest_is_reported
     assert aspirin is not None
     assert aspirin.definitions == (("DRUGBANK indication", "Relieves pain."),)
     assert [edge.object for edge in graph.find_neighbours(["UMLS:C1"])] == ["UMLS:C5"]
-    hows = {(merge.one, merge.other): (merge.how, merge.why) for merge in fusion.list_merges(graph)}
+    hows = {(merge.one, merge.other): (merge.how, merge.why) for merge in list_merges(graph)}
     assert hows == {
         ("UMLS:C1", "DRUGBANK:DB1"): ("name", "Acetylsalicylic Acid"),
         ("UMLS:C5", "DRUGBANK:DB2"): ("synonym", "mercury"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from merges import ConceptMerge, list_merges
+
 from osler.graph.chains import find_chains_between
 from osler.graph.fusion import (
     BY_MAPPING,
     BY_NAME,
-    ConceptMerge,
     fuse_concepts,
-    list_merges,
 )
 from osler.graph.items import ConceptMapping, Definition, Name, Relation
 from osler.graph.link import Dictionary

@@ -29,16 +29,6 @@ _LEAST = 4
 
 
 @dataclass(frozen=True, slots=True)
-class ConceptMerge:
-    one: str
-    other: str
-    how: str
-    """`mapping`, `name` or `synonym`."""
-    why: str
-    """The mapping's source, or the name."""
-
-
-@dataclass(frozen=True, slots=True)
 class FusionReport:
     merges: int
     refused: int
@@ -139,16 +129,6 @@ def separate_concepts(graph: Graph) -> int:
         count = db.execute("DELETE FROM merge").rowcount
         _write_groups(db)
         return count
-
-
-def list_merges(graph: Graph) -> list[ConceptMerge]:
-    """Every merge in force, in order of identifiers."""
-    query = (
-        "SELECT one.id, other.id, how, why FROM merge JOIN concept AS one ON one.n = merge.one"
-        " JOIN concept AS other ON other.n = merge.other ORDER BY 1, 2, 3"
-    )
-    with graph.open_reader() as db:
-        return [ConceptMerge(*row) for row in db.execute(query)]
 
 
 class _Groups:
