@@ -25,8 +25,8 @@ from osler.llm.core.base import Likelihood, TokenScore
 from osler.llm.local.gguf_files import default_gguf
 from osler.llm.local.model import LlamaCpp
 from osler.llm.server.client import Endpoint, connect_server
-from osler.llm.transformers.hub import dense_folder
 from osler.llm.transformers.model import open_transformers
+from osler_lab.train.tune.model import dense_folder
 
 CONTEXT = "A note for the ward:\n"
 TEXTS = {

@@ -17,7 +17,7 @@ from osler.build.models import load_encoder, load_model
 from osler.doctor import Check, run_checks
 from osler.errors import BadConfig, KnowledgeBaseMismatch, ModelError
 from osler.kb.base import KnowledgeBase
-from osler.llm.core.base import BatchLikelihood, Message, Sampling
+from osler.llm.core.base import Likelihood, Message, Sampling
 from osler.retrieve.pooled import RerankedRetriever
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Settings
@@ -63,7 +63,7 @@ async def test_a_folder_becomes_the_language_model(tmp_path: Path) -> None:
     assert not ready.constrains
     assert model.name == "planner/float32"
     assert (await model.complete([Message("user", "iron?")], Sampling(max_tokens=3))).usage.calls
-    assert isinstance(model, BatchLikelihood)
+    assert isinstance(model, Likelihood)
 
 
 @pytest.mark.torch

@@ -12,13 +12,19 @@ from osler.build.models import LoadedModel
 from osler.build.strategies import build_solver
 from osler.build.thinking import boundary_tau
 from osler.errors import BadConfig, BadQuestion
-from osler.methods.kag.boundary import CalibrationAttempt, GoldAnswer
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import KagThinkerSettings, Settings, load
 from osler.trace import Noted, Run
 from osler.types import Question
 from osler_lab.studies import calibrate
-from osler_lab.studies.calibrate import TauFit, fit_tau, measure_tau, write_calibration
+from osler_lab.studies.calibrate import (
+    CalibrationAttempt,
+    GoldAnswer,
+    TauFit,
+    fit_tau,
+    measure_tau,
+    write_calibration,
+)
 from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 TODAY = date(2026, 11, 21)

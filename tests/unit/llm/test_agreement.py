@@ -15,7 +15,7 @@ from wide_weights import wide_gguf
 from osler.errors import ModelMissing
 from osler.llm.core.base import TokenScore
 from osler.llm.local.gguf_files import default_gguf
-from osler.llm.transformers.hub import dense_folder
+from osler_lab.train.tune.model import dense_folder
 
 pytestmark = pytest.mark.torch
 

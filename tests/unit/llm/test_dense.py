@@ -12,8 +12,8 @@ from osler.errors import ModelMissing
 from osler.llm.core.base import LanguageModel, Likelihood, Message, Sampling
 from osler.llm.local.gguf_files import default_gguf
 from osler.llm.local.model import LlamaCpp
-from osler.llm.transformers.hub import dense_folder
 from osler.llm.transformers.model import TransformersModel, open_transformers
+from osler_lab.train.tune.model import dense_folder
 
 pytestmark = pytest.mark.torch
 

@@ -13,7 +13,7 @@ from waiting import AwaitableEvent
 
 from conformance import LanguageModelKit, LikelihoodKit
 from osler.errors import BadConfig, CapabilityMissing, ModelError, ModelMissing
-from osler.llm.core.base import BatchLikelihood, LanguageModel, Likelihood, Message, Sampling
+from osler.llm.core.base import LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, alt
 from osler.llm.local.model import LlamaCpp
 from osler.llm.transformers.decoding import TokenCodec
@@ -85,11 +85,9 @@ class TestTinyModels(LanguageModelKit, LikelihoodKit):
         return model
 
 
-def test_transformers_model_completes_scores_and_scores_in_batches(
-    model: TransformersModel,
-) -> None:
+def test_transformers_model_completes_and_scores(model: TransformersModel) -> None:
     assert isinstance(model, LanguageModel)
-    assert isinstance(model, BatchLikelihood)
+    assert isinstance(model, Likelihood)
 
 
 async def test_greedy_words_are_those_of_transformers_own_generation(pair: ModelPair) -> None:
@@ -235,18 +233,6 @@ async def test_a_prompt_of_several_steps_is_read_to_its_end(pair: ModelPair) -> 
     assert [t.logprob for t in scored.tokens] == pytest.approx(exact, abs=1e-3)
 
 
-@pytest.mark.parametrize("context", ["Vitamin:", QUERY])
-async def test_batched_scores_equal_single_scores(model: TransformersModel, context: Any) -> None:
-    texts = ["iron", CHINESE, "Vitamin C is ascorbic acid, once a day.", "iron"] * 3
-    together = await model.score_all(context, texts)
-    alone = [await model.score(context, text) for text in texts]
-    for one, other in zip(together, alone, strict=True):
-        assert [(t.start, t.end) for t in one.tokens] == [(t.start, t.end) for t in other.tokens]
-        exact = [t.logprob for t in other.tokens]
-        assert [t.logprob for t in one.tokens] == pytest.approx(exact, abs=1e-4)
-    assert await model.score_all(context, []) == ()
-
-
 # Refusals
 
 
@@ -300,8 +286,8 @@ async def test_a_mark_of_the_model_is_one_token_of_a_raw_prompt_and_of_what_foll
 ) -> None:
     context = [Message("raw", "A vitamin:<|im_start|>")]
     (mark,) = (await model.score(context, "<|im_end|>")).tokens
-    (batched, other) = await model.score_all(context, ["<|im_end|>", "<|pad|>"])
-    assert (mark.text, len(batched.tokens), len(other.tokens)) == ("<|im_end|>", 1, 1)
+    assert mark.text == "<|im_end|>"
+    assert len((await model.score(context, "<|pad|>")).tokens) == 1
     assert len((await model.score("A vitamin:<|im_start|>", "<|im_end|>")).tokens) > 1
 
 

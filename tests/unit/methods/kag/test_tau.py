@@ -3,16 +3,16 @@
 import pytest
 
 from osler.llm.core.ask import Speaker
-from osler.methods.kag.boundary import (
+from osler.methods.kag.boundary import GenerateThenAssess
+from osler.trace import Run
+from osler.types import Question
+from osler_lab.studies.calibrate import (
     CalibrationAttempt,
-    GenerateThenAssess,
     GoldAnswer,
     agrees_with_gold,
     attempt_question,
     tau_of,
 )
-from osler.trace import Run
-from osler.types import Question
 from osler_lab.testing.scripted import ScriptedModel
 
 ASKED = Question("q", "Which vitamin is given with isoniazid?")

@@ -1,20 +1,22 @@
 """Fits TC-RAG's sigma and KAG-Thinker's tau to a model: their scales are the model's own.
 
-`osler.methods.kag.boundary` has the method of tau. That of sigma: for each calibration
-question, what the strategy finds and would conclude from it at once, valued as in a run. Sigma
-is a quantile of those values: with 0.9, nine in ten of such conclusions may stand. No answer is
-compared with a gold one: the quantile says how many conclusions stand, not how many of these are
-right. Either is
-written into the settings file with what it was fitted to, and is used only there
-(`osler.build.tc_rag`, `osler.build.thinking`).
+Sigma: for each calibration question, what the strategy finds and would conclude from it at once,
+valued as in a run. Sigma is a quantile of those values: with 0.9, nine in ten of such conclusions
+may stand. No answer is compared with a gold one: the quantile says how many conclusions stand, not
+how many of these are right. Tau (KAG-Thinker §3.2): the model answers labelled questions as the
+boundary would let it, and tau is the lowest value at which the wanted share of the answers that
+reach it is right. Either is written into the settings file with what it was fitted to, and is used
+only there (`osler.build.tc_rag`, `osler.build.thinking`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from importlib.resources import files
+from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -25,10 +27,10 @@ from osler.build.strategy_build import StrategyBuild
 from osler.build.tc_rag import build_machine
 from osler.errors import BadConfig, BadQuestion
 from osler.kb.base import Progress
-from osler.methods.kag.boundary import CalibrationAttempt, GoldAnswer, attempt_question, tau_of
+from osler.methods.kag.boundary import GenerateThenAssess
 from osler.methods.tcrag.stack import Metric
 from osler.questions import LabeledQuestion, parse_labeled, read_labeled
-from osler.retrieve import look_up
+from osler.retrieve import content_terms, look_up
 from osler.settings import KagThinkerSettings, LoadedSettings, Settings, TcRagSettings
 from osler.settings.show import write_keys
 from osler.trace import Run
@@ -268,3 +270,79 @@ def write_calibration(
     cannot be written.
     """
     write_keys(path, "calibration", found.settings, comment_out=_HAND_SET if force else ())
+
+
+NEVER = 1.0
+"""Tau when no lower value works: only answers of probability 1 are accepted."""
+_ROUNDING = 1e-6
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class GoldAnswer:
+    """A question with its correct answer."""
+
+    question: Question
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationAttempt:
+    """The model's own answer to a labelled question."""
+
+    question: Question
+    answer: str
+    """Empty where it refused."""
+    probability: float | None
+    """Probability of the least likely token in the box; `None` without a box or
+    log-probabilities."""
+    right: bool
+
+
+async def attempt_question(
+    boundary: GenerateThenAssess, graded: GoldAnswer, run: Run
+) -> CalibrationAttempt:
+    """Asks one question as a run would."""
+    question = graded.question
+    answer, sure = await boundary.attempt_answer(question.text, question.language, run)
+    right = bool(answer) and agrees_with_gold(answer, graded.answer, question.language)
+    return CalibrationAttempt(question, answer, sure.value if answer and sure else None, right)
+
+
+def agrees_with_gold(answer: str, gold: str, language: Language) -> bool:
+    """Whether an answer has all words of content and all numbers of the correct one.
+
+    A rough judge: inflected forms count as different words, and additional text is ignored.
+    """
+    if not set(_NUMBER.findall(gold)) <= set(_NUMBER.findall(answer)):
+        return False
+    if language == "zh":
+        return _strip_signs(gold) in _strip_signs(answer)
+    wanted = set(content_terms(gold))
+    return (
+        wanted <= set(content_terms(answer))
+        if wanted
+        else _strip_signs(gold) == _strip_signs(answer)
+    )
+
+
+def tau_of(points: Sequence[CalibrationAttempt], share: float) -> float:
+    """The lowest probability from which on `share` (0 to 1) of the answers are right, rounded up to
+    three decimals; `NEVER` when there is none."""
+    told = sorted(
+        ((point.probability, point.right) for point in points if point.probability is not None),
+        reverse=True,
+    )
+    best, right = NEVER, 0
+    for n, (probability, holds) in enumerate(told, 1):
+        right += holds
+        # Equal probabilities stand or fall together: tau must not split them.
+        tied = n < len(told) and told[n][0] == probability
+        if not tied and right / n >= share:
+            best = probability
+    # Rounded up, so that the printed tau accepts no answer that the exact one rejects.
+    return min(NEVER, ceil(best * 1000 - _ROUNDING) / 1000)
+
+
+def _strip_signs(text: str) -> str:
+    return re.sub(r"\W+", "", text).casefold()

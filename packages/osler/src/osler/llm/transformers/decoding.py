@@ -245,28 +245,6 @@ class PrefixCache:
                 yield logits[0, -rows:]
         self._ids = cached
 
-    def read_branches(self, texts: Sequence[Sequence[int]]) -> Any:
-        """Returns logits at every token of each text, each read after the cached tokens, as one
-        batch.
-
-        Of shape (texts, longest, vocabulary); a shorter text's last rows mean nothing.
-        The cache stays as it was.
-        """
-        torch, _ = load_libraries()
-        longest = max(map(len, texts))
-        rows = [[*text, *[0] * (longest - len(text))] for text in texts]
-        mask = [[1] * (len(self._ids) + len(t)) + [0] * (longest - len(t)) for t in texts]
-        # A forward pass changes the cache in place, and this one must leave it as it was.
-        shared = copy.deepcopy(self._cache)
-        shared.batch_repeat_interleave(len(texts))
-        with torch.no_grad():
-            return self._model(
-                input_ids=torch.tensor(rows, device=self._model.device),
-                attention_mask=torch.tensor(mask, device=self._model.device),
-                past_key_values=shared,
-                use_cache=True,
-            ).logits
-
     def read_attention(self, ids: Sequence[int]) -> tuple[Any, Any]:
         """Returns logits at each of `ids`, and the last layer's attention from each to all before
         it, as a mean over heads. The cache stays as it was.

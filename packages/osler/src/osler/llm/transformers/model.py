@@ -44,17 +44,13 @@ from osler.types import Usage
 
 T = TypeVar("T")
 
-_MOST_ROWS = 8
-_MOST_LOGITS = 1 << 27
-"""Numbers of one batch's logits, half a gigabyte in float32."""
-
 
 class _CallAbandoned(Exception):
     """Raised in the worker thread when the call was cancelled."""
 
 
 class TransformersModel:
-    """`LanguageModel`, `BatchLikelihood` and `Attentive` on a loaded pair.
+    """`LanguageModel`, `Likelihood` and `Attentive` on a loaded pair.
 
     One call at a time is worked on. A cancelled one ends at the next step: a token, or
     256 of a prompt. The model is left in the mode (training or not) that it was in.
@@ -100,12 +96,6 @@ class TransformersModel:
 
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
         return await self._run_in_thread(lambda check: self._score_text(context, text, check))
-
-    async def score_all(
-        self, context: Sequence[Message] | str, texts: Sequence[str]
-    ) -> tuple[Scored, ...]:
-        """Scores each text as `score` does, reading the context once and the texts as one batch."""
-        return await self._run_in_thread(lambda check: self._score_texts(context, texts, check))
 
     async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
         return await self._run_in_thread(lambda check: self._attend_text(context, text, check))
@@ -210,34 +200,6 @@ class TransformersModel:
             logprobs += _logprobs_of(logits, block)
         return _make_scored(text, spans, logprobs, began)
 
-    def _score_texts(
-        self, context: Sequence[Message] | str, texts: Sequence[str], check: Check
-    ) -> tuple[Scored, ...]:
-        tokenised = [self._tokenise_given(text, context) for text in texts]
-        longest = max((len(ids) for ids, _ in tokenised), default=0)
-        if not tokenised:
-            return ()
-        before = self._tokenise_context(context, longest=longest)
-        self._read_all_but_last(before, check)
-        scores: list[Scored] = []
-        while len(scores) < len(tokenised):
-            check()
-            began = time.perf_counter()
-            batch = tokenised[len(scores) : len(scores) + self._batch_rows(longest)]
-            logits = self._scoring.read_branches([[before[-1], *ids[:-1]] for ids, _ in batch])
-            logprobs_of_batch = [
-                _logprobs_of(rows[: len(ids)], ids)
-                for rows, (ids, _) in zip(logits, batch, strict=True)
-            ]
-            share = (time.perf_counter() - began) / len(batch)
-            scores += [
-                _make_scored(text, spans, logprobs, time.perf_counter() - share)
-                for text, (_, spans), logprobs in zip(
-                    texts[len(scores) :], batch, logprobs_of_batch, strict=False
-                )
-            ]
-        return tuple(scores)
-
     def _attend_text(self, context: Sequence[Message] | str, text: str, check: Check) -> Attended:
         began = time.perf_counter()
         ids, spans = self._tokenise_given(text, context)
@@ -254,10 +216,6 @@ class TransformersModel:
             tuple(tuple(round(w, 6) for w in row[:i]) for i, row in enumerate(rows)),
             scored.usage,
         )
-
-    def _batch_rows(self, longest: int) -> int:
-        vocabulary: int = self.pair.model.config.get_text_config().vocab_size
-        return max(1, min(_MOST_ROWS, _MOST_LOGITS // (longest * vocabulary)))
 
     def _read_all_but_last(self, before: Sequence[int], check: Check) -> None:
         """Reads the context apart, so that a text scores the same whether it was cached or not."""

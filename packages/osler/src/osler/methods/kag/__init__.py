@@ -8,7 +8,7 @@
 | §3.1.1 breadth decomposition | `planner` |
 | §3.1.1 dependencies of steps, and what their variables stand for | `variables` |
 | §3.1.2 depth solving | `depth` |
-| §3.2 knowledge boundary, and tau fitted | `boundary` |
+| §3.2 knowledge boundary | `boundary` |
 | §3.3 focusing and reasoning | `focus` |
 | §3.4 Retrieval over a graph | `hybrid` |
 | §3.4 Math and Deduce | `executors`, with verified `formulas` |
