@@ -35,7 +35,7 @@ test-servers: $(V)/extra $(V)/servers/litellm/ready models
 
 ## The contracts of other people's libraries, each the real one.
 test-libraries: $(V)/libraries/ready test-servers
-	MONTY_BIN=$(BIN)/monty $(V)/libraries/bin/python -m pytest -p no:cacheprovider -p no:xdist tests/unit/client tests/unit/cli/test_notebook.py tests/unit/serve/test_openai_door.py tests/unit/serve/test_mcp_*.py
+	MONTY_BIN=$(BIN)/monty $(V)/libraries/bin/python -m pytest -p no:cacheprovider -p no:xdist tests/unit/client tests/unit/serve/test_openai_door.py tests/unit/serve/test_mcp_*.py
 
 ## What others judge us by (docs/conformance.md). MCP's suite wants Node 22.
 test-kits: $(V)/libraries/ready

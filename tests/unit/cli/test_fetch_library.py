@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from osler.sources.download.library import plan_library
+from osler.cli.library import plan_library
 from osler_lab.testing.scripted import HashingEncoder
 
 ARTICLE = (

@@ -101,10 +101,10 @@ def test_kb_export_since_takes_a_year_a_month_a_day_or_a_time(
     assert "2 documents" in osler("kb", "export", target, "--since", f"2000{rest}").stdout
 
 
-def test_an_unknown_form_of_export_ends_with_3(osler: Any, kb: Path, folder: Path) -> None:
-    result = osler("kb", "export", str(folder / "all.jsonl"), "--format", "xml")
+def test_another_form_of_export_ends_with_3(osler: Any, kb: Path, folder: Path) -> None:
+    result = osler("kb", "export", str(folder / "all.parquet"))
     assert result.exit_code == 3
-    assert "use jsonl or parquet" in result.stderr
+    assert "end it in .jsonl" in result.stderr
 
 
 def test_without_a_source_only_an_export_can_be_added(osler: Any, books: Path) -> None:

@@ -109,19 +109,9 @@ def test_an_update_reads_a_newer_export_into_its_sources(kb: KnowledgeBase, tmp_
         assert again.sources == ("book",)
 
 
-def test_parquet_holds_the_same(kb: KnowledgeBase, tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet", reason="the extra `parquet` is not installed")
-    done = kb.export(tmp_path / "all.parquet")
-    kb.export(tmp_path / "all.jsonl")
-    table = parquet.read_table(done.path)
-    assert table.to_pylist() == lines(tmp_path / "all.jsonl")[1:]
-    assert json.loads(table.schema.metadata[b"sources"]) == ["book", "wiki"]
-
-
 def test_export_to_an_unknown_file_extension_is_refused(kb: KnowledgeBase, tmp_path: Path) -> None:
     with pytest.raises(BadConfig, match=r"the format of .* is unknown"):
         kb.export(tmp_path / "all.xls")
-    assert kb.export(tmp_path / "all.txt", form="jsonl").documents == 2
 
 
 def test_an_export_that_cannot_be_written_leaves_what_was_there(
@@ -142,7 +132,7 @@ def test_an_export_that_cannot_be_written_leaves_what_was_there(
     with pytest.raises(KnowledgeBaseError, match="cannot be written"):
         kb.export(tmp_path / "no" / "such" / "folder.jsonl")
     with pytest.raises(KnowledgeBaseError, match="is a folder"):
-        kb.export(tmp_path, form="jsonl")
+        kb.export(tmp_path)
 
 
 # Reading one

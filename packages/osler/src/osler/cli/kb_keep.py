@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osler.cli.kb import PATIENCE, Wait, count_by_words, open_kb, show_added
-from osler.cli.library import fetch_library, list_recipes
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
@@ -178,13 +177,9 @@ def export(
     to: Annotated[
         str | None,
         typer.Argument(
-            help="File to write, .jsonl or .parquet; or a Qdrant server, as http://HOST:6333"
+            help="File to write, .jsonl; or a Qdrant server, as http://HOST:6333"
             " (without either, that of kb.url).",
         ),
-    ] = None,
-    fmt: Annotated[
-        str | None,
-        typer.Option("--format", help="jsonl or parquet, whatever the name of the file."),
     ] = None,
     source: OneSource = None,
     since: Annotated[
@@ -210,7 +205,6 @@ def export(
     from datetime import UTC
 
     from osler.errors import BadConfig
-    from osler.kb.store.export import named_form
 
     settings = here.load_settings()
     # typer reads a time without a zone; the knowledge base stores UTC.
@@ -219,9 +213,7 @@ def export(
         closed = [name for name in kb.sources if not settings.access.may_search(name)]
         if closed and (source is None or source in closed):
             raise BadConfig("this would export what may not be read", fix="name a --source")
-        done = kb.export(
-            Path(to), form=named_form(fmt), source=source, since=first, progress=report
-        )
+        done = kb.export(Path(to), source=source, since=first, progress=report)
     here.report_line(
         f"{done.path}: {done.documents:,} documents, {done.passages:,} passages",
         {**asdict(done), "path": str(done.path)},
@@ -278,7 +270,9 @@ def fetch(
     With --every it keeps the knowledge base up to date. The entry medical-library is labels,
     MedlinePlus, WikiMed and a part of PubMed: their plan, and with --yes all of them.
     """
-    if name == "medical-library":
+    from osler.cli.library import LIBRARY, fetch_library, list_recipes
+
+    if name == LIBRARY:
         fetch_library(here, mirror, accepted=accept, begin=yes)
         return
     if name is None:

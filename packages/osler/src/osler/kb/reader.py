@@ -31,7 +31,7 @@ from osler.types import Language, Passage
 if TYPE_CHECKING:
     from osler.kb.check import KnowledgeBaseInfo, Provenance
     from osler.kb.ingest.prepare import DeadLetter
-    from osler.kb.store.export import ExportResult, Form
+    from osler.kb.store.export import ExportResult
     from osler.kb.store.snapshots import Snapshot
 
 Scored = tuple[Passage, float]
@@ -108,25 +108,22 @@ class KnowledgeBaseReader:
         self,
         path: Path,
         *,
-        form: Form | None = None,
         source: str | None = None,
         since: datetime | None = None,
         progress: Progress | None = None,
     ) -> ExportResult:
         """Writes every passage with its provenance; the file is whole or not there.
 
-        `form` follows from the name's ending where it is not given; only of one `source`, and
-        only of documents that came in at or after `since`. JSON Lines may be added again,
-        under the same ids. Raises `BadConfig` for an unknown ending or without the extra
-        `parquet`, `KnowledgeBaseError` when it cannot be written.
+        JSON Lines, which may be added again under the same ids; only of one `source`, and only of
+        documents that came in at or after `since`. Raises `BadConfig` for another ending than
+        .jsonl, `KnowledgeBaseError` when it cannot be written.
         """
         from osler.kb.store import export as exporting
 
-        chosen = exporting.form_of(path, form)
         first = 0 if since is None else int(since.timestamp())
         with self.readers.borrow() as db, access.read_transaction(db):
             return exporting.write_export(
-                db, path, chosen, source=source, since=first, progress=progress or ignore_progress
+                db, path, source=source, since=first, progress=progress or ignore_progress
             )
 
     def dead_letters(self, source: str | None = None) -> list[DeadLetter]:

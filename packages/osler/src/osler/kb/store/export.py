@@ -1,4 +1,4 @@
-"""Exports every passage with its provenance, as JSON Lines or Parquet.
+"""Exports every passage with its provenance, as JSON Lines.
 
 Read as a stream and written beside the target, which then is replaced at once. JSON Lines
 can be added to a knowledge base again (`formats/osler_jsonl.py`): the ids stay the same.
@@ -12,21 +12,20 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from osler.errors import BadConfig, KnowledgeBaseError, require_extra, translate_os_errors
+from osler.errors import BadConfig, KnowledgeBaseError, translate_os_errors
 from osler.kb.store.passages import Progress, read_meta
 from osler.kb.store.works import WorkReader
 from osler.llm.core.cache import write_whole
 from osler.sources.formats.json_lines import HEADER, VERSION
 
-Form = Literal["jsonl", "parquet"]
 Line = dict[str, Any]
 
 _ROWS = 4096
-"""Passages in a group of rows of Parquet, and between two reports of progress."""
+"""Passages between two reports of progress."""
 
 _SELECT = """
 SELECT passage.id, passage.source, document.id, n, document.title, passage.text, section, page,
@@ -51,32 +50,9 @@ class ExportResult:
     passages: int
 
 
-def named_form(name: str | None) -> Form | None:
-    """Parses the name of a form, `None` for none; raises `BadConfig`."""
-    match name:
-        case None | "jsonl" | "parquet":
-            return name
-    raise BadConfig(f"there is no form {name!r} of export", fix="use jsonl or parquet")
-
-
-def form_of(path: Path, form: Form | None) -> Form:
-    """Returns the form asked for, or the one of the file name's ending; raises `BadConfig`."""
-    if form is not None:
-        return form
-    if path.suffix.lower() in {".jsonl", ".ndjson"}:
-        return "jsonl"
-    if path.suffix.lower() == ".parquet":
-        return "parquet"
-    raise BadConfig(
-        f"the format of {path.name} is unknown",
-        fix="end it in .jsonl or .parquet, or give --format",
-    )
-
-
 def write_export(
     db: sqlite3.Connection,
     path: Path,
-    form: Form,
     *,
     source: str | None,
     since: int,
@@ -85,13 +61,14 @@ def write_export(
     """Implements `KnowledgeBase.export`."""
     if path.is_dir():
         raise KnowledgeBaseError(f"{path} is a folder", fix="name a file")
-    write = _write_jsonl if form == "jsonl" else _write_parquet
+    if path.suffix.lower() not in {".jsonl", ".ndjson"}:
+        raise BadConfig(f"the format of {path.name} is unknown", fix="end it in .jsonl")
     counted = _LineCounter(progress)
     problem, fix = f"{path} cannot be written", "choose another place, or free some disk space"
     # Whoever reads the target meanwhile sees the old file or the whole new one.
     with translate_os_errors(problem, KnowledgeBaseError, fix), write_whole(path) as draft:
         header = _make_header(db, source)
-        write(draft, header, counted.count_lines(_read_lines(db, source, since)))
+        _write_lines(draft, header, counted.count_lines(_read_lines(db, source, since)))
     return ExportResult(path, counted.documents, counted.passages)
 
 
@@ -138,27 +115,9 @@ def _read_lines(db: sqlite3.Connection, source: str | None, since: int) -> Itera
         yield line
 
 
-def _write_jsonl(path: Path, header: Line, lines: Iterator[Line]) -> None:
+def _write_lines(path: Path, header: Line, lines: Iterator[Line]) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for line in chain([header], lines):
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
         file.flush()
         os.fsync(file.fileno())
-
-
-def _write_parquet(path: Path, header: Line, lines: Iterator[Line]) -> None:
-    with require_extra("parquet", "Parquet needs the package pyarrow"):
-        import pyarrow
-        import pyarrow.parquet
-    types: dict[str, Any] = {
-        **dict.fromkeys(_NAMES, pyarrow.string()),
-        **dict.fromkeys(("n", "page", "year", "trust"), pyarrow.int32()),
-        **dict.fromkeys(("illustrative", "retracted"), pyarrow.bool_()),
-        "version": pyarrow.int64(),
-        **dict.fromkeys(("kinds", "authors"), pyarrow.list_(pyarrow.string())),
-    }
-    metadata = {key: json.dumps(value) for key, value in header.items()}
-    schema = pyarrow.schema(list(types.items()), metadata=metadata)
-    with pyarrow.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
-        while group := list(islice(lines, _ROWS)):
-            writer.write_table(pyarrow.Table.from_pylist(group, schema=schema))
