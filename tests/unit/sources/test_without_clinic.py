@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from osler.doctor import _check_privacy
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
+from osler.settings import Settings
 from osler.sources import patients
 from osler.sources.catalogue import EMR
 from osler.sources.formats import registry
@@ -41,3 +43,9 @@ def test_a_text_is_not_stored_with_its_identifiers(tmp_path: Path) -> None:
         with pytest.raises(BadConfig, match=r"osler\[serve\]"):
             kb.add([tmp_path / "note.txt"], source="notes")
         assert kb.info().passages == 0
+
+
+def test_the_doctor_names_what_lacks(tmp_path: Path) -> None:
+    chosen = {"home": str(tmp_path), "access": {"deidentify": ["notes"]}}
+    check = _check_privacy(Settings.model_validate(chosen))
+    assert (check.status, check.fix) == ("fail", 'pip install "osler[serve]"')

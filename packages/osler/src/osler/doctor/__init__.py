@@ -24,7 +24,7 @@ from osler.kb.store.access import FILE as DATABASE
 from osler.settings import Settings
 from osler.sources.catalogue import ALL_SOURCES, EMR
 from osler.sources.patients import FILE as KEY
-from osler.sources.patients import read_secret
+from osler.sources.patients import has_clinic, read_secret
 from osler.text import suggest_word
 from osler.types import Question
 
@@ -148,6 +148,9 @@ def _check_privacy(settings: Settings) -> Check:
         "held": access.held,
     }
     detail = "; ".join(f"{what}: {', '.join(names)}" for what, names in named.items() if names)
+    if access.deidentify and not has_clinic():
+        fix = 'pip install "osler[serve]"'
+        return Check("private sources", "fail", f"{detail}; nothing takes identifiers out", fix)
     if unknown := unknown_sources(settings, present):
         detail += f"; there is no source {', '.join(unknown)} yet"
         hint = suggest_word(unknown[0], {*present, *ALL_SOURCES})
