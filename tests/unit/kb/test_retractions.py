@@ -147,13 +147,6 @@ def test_an_update_asks_the_list_anew_and_a_mark_that_went_goes(
     assert set(notices(kb)) == {"2", "3"}, "the list holds where its file is gone"
 
 
-def test_a_base_from_before_the_table_of_works_is_marked(kb: KnowledgeBase, tmp_path: Path) -> None:
-    with kb._open_for_writing(None) as db:
-        db.execute("DROP TABLE work")
-    kb.mark_retractions(write_list(tmp_path / "rw.csv", notice(2)))
-    assert notices(kb) == {"2": MARK}
-
-
 def test_another_table_is_refused_and_the_marks_stay(kb: KnowledgeBase, tmp_path: Path) -> None:
     kb.mark_retractions(write_list(tmp_path / "rw.csv", notice(1)))
     other = tmp_path / "other.csv"

@@ -17,17 +17,6 @@ from osler.kb.store.passages import read_meta, set_meta
 from osler.kb.store.works import mark_work
 from osler.sources.notices import Notice, read_notices
 
-# Documents from before the table of works: their identifiers stand in their passages.
-_ADD_OLD = """
-INSERT OR IGNORE INTO work(document, pmid, doi, stated, own, notice)
-SELECT document, iif(code LIKE 'PMID:%', substr(code, 6), ''),
-  lower(CASE WHEN code LIKE 'DOI:%' THEN substr(code, 5)
-             WHEN url LIKE 'https://doi.org/%' THEN substr(url, 17) ELSE '' END),
-  retracted, iif(retracted, 'Retraction', ''), iif(retracted, 'Retraction', '')
-FROM passage JOIN document ON document.number = passage.document
-WHERE n = 0 AND NOT illustrative AND document.number NOT IN (SELECT document FROM work)
-  AND (code LIKE 'PMID:%' OR code LIKE 'DOI:%' OR url LIKE 'https://doi.org/%')
-"""
 _NAMED = """
 SELECT work.document, work.pmid, work.doi FROM work WHERE notice != ''
   OR (pmid != '' AND pmid IN (SELECT pmid FROM notice))
@@ -66,7 +55,6 @@ def mark_works(db: sqlite3.Connection, path: Path) -> MarkedWorks:
         db.execute("DELETE FROM notice")
         rows = ((one.pmid, one.doi, one.nature, one.date, one.reason) for one in notices)
         db.executemany("INSERT INTO notice VALUES (?,?,?,?,?)", rows)
-        db.execute(_ADD_OLD)
         named = db.execute(_NAMED).fetchall()
         changed = sum(mark_work(db, *one) for one in named)
         set_meta(db, retractions=json.dumps([str(path), _stamp_of(path)]))
