@@ -47,6 +47,7 @@ PARTS = (
     "sixteenth",
     "seventeenth",
     "eighteenth",
+    "nineteenth",
 )
 UNSEEN = PARTS[-1:]
 TRAINED_ON = (
@@ -57,6 +58,11 @@ TRAINED_ON = (
     "training_fourth",
     "training_fifth",
     "training_sixth",
+    "training_seventh",
+    "training_eighth",
+    "training_ninth",
+    "training_tenth",
+    "training_eleventh",
 )
 """What the classifier was fitted to."""
 KINDS = ("emergency", "self-harm", "none")

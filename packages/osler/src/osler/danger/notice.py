@@ -2,9 +2,9 @@
 
 The classifier is for what people say in words that no list has: a linear model over words, pairs
 of words, letters within words and Chinese characters, each hashed to one of `BUCKETS` places; its
-weights are one byte each. Where the packaged encoder of the language is installed, a second linear
-model over its vector of the text is added (`meanings.bin`): it sees what is meant in words that
-were never seen. Both were fitted by `benchmarks/train_danger.py` to labelled questions, and
+weights are one byte each. Where the packaged encoder of the language is installed, a small network over its
+vector of the text is added (`meanings.bin`): it sees what is meant in words that were never seen.
+Both were fitted by `benchmarks/train_danger.py` to labelled questions, and
 `classifier.json` is their card. They ask no language model and can be switched off
 (`danger.classifier = off`). The classifier speaks where no rule applies, adds the kind that a rule
 lacks, and silences a packaged rule where it finds danger unlikely; a hospital's own rules always
@@ -35,6 +35,8 @@ BUCKETS = 1 << 16
 LONGEST = 2_000
 """Characters of a text that are read, from its beginning."""
 KINDS: tuple[DangerKind, ...] = ("emergency", "self-harm")
+MEANT: tuple[Language, ...] = ("en", "zh")
+"""Languages in which a vector is read, in the order of the file."""
 AGREED = 3
 """Rules that count together whatever the log-odds: of 6,422 natural questions two are told so, both
 of them emergencies."""
@@ -55,21 +57,22 @@ Encode = Callable[[str, Language], Vector | None]
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """Weights of each kind over an encoder's vector, less the usual one and of length 1 again."""
+    """A small network over an encoder's vector, less the usual one and of length 1 again: units
+    that pass on what is positive, and weights of each kind over them."""
 
     usual: Vector
-    weights: tuple[Vector, ...]
-    """Of each kind, as `KINDS`."""
-    bias: tuple[float, ...]
+    units: tuple[tuple[Vector, float], ...]
+    """Weights over the vector, and the bias."""
+    kinds: tuple[tuple[Vector, float], ...]
+    """Of each kind, as `KINDS`: weights over the units, and the bias."""
 
     def score(self, vector: Vector) -> tuple[float, ...]:
         """Log-odds of each kind against none."""
         moved = [float(one) - usual for one, usual in zip(vector, self.usual, strict=True)]
         length = sqrt(sum(one * one for one in moved)) or 1.0
-        return tuple(
-            bias + sum(map(mul, weights, moved)) / length
-            for weights, bias in zip(self.weights, self.bias, strict=True)
-        )
+        turned = [one / length for one in moved]
+        shown = [max(0.0, bias + sum(map(mul, weights, turned))) for weights, bias in self.units]
+        return tuple(bias + sum(map(mul, weights, shown)) for weights, bias in self.kinds)
 
 
 @dataclass(frozen=True)
@@ -190,22 +193,22 @@ def packaged_classifier() -> DangerClassifier:
         tuple(card["bias"][kind] for kind in KINDS),
         card["thresholds"],
         packaged_rules().finder.spelling,
-        dict(read_meanings(folder.joinpath("meanings.bin").read_bytes(), card["meanings"])),
+        dict(read_meanings(folder.joinpath("meanings.bin").read_bytes(), card["units"])),
         card["thresholds with vectors"],
     )
 
 
-def read_meanings(
-    packed: bytes, biases: Mapping[Language, Mapping[DangerKind, float]]
-) -> Iterator[tuple[Language, Meaning]]:
-    """Of each language in the card's order: the usual vector, and the weights of each kind."""
-    rows = len(biases) * (1 + len(KINDS))
-    width = len(packed) // (4 * rows)
-    each = array("f", packed)
-    vectors = (each[at : at + width] for at in range(0, rows * width, width))
-    for language, bias in biases.items():
-        usual, *weights = islice(vectors, 1 + len(KINDS))
-        yield language, Meaning(usual, tuple(weights), tuple(bias[kind] for kind in KINDS))
+def read_meanings(packed: bytes, units: int) -> Iterator[tuple[Language, Meaning]]:
+    """Of each language: the usual vector, the units, each with its bias, and the kinds."""
+    numbers = array("f", packed)
+    each = len(numbers) // len(MEANT)
+    width = (each - units - len(KINDS) * (units + 1)) // (units + 1)
+    for at, language in enumerate(MEANT):
+        rest = iter(numbers[at * each : (at + 1) * each])
+        usual = tuple(islice(rest, width))
+        rows = tuple((tuple(islice(rest, width)), next(rest)) for _ in range(units))
+        kinds = tuple((tuple(islice(rest, units)), next(rest)) for _ in KINDS)
+        yield language, Meaning(usual, rows, kinds)
 
 
 ANYWHERE = "any"

@@ -1,0 +1,70 @@
+"""Which of sentences that are about as likely goes first, for reasons that nearness does not see.
+
+A sentence whose range has the value that is asked about goes before those whose ranges leave it out
+(`osler.answer.values`). One that forbids a drug that is asked about goes before one that advises
+it, and is shown where its source is untrusted, too: in a stroke, "Give aspirin 300 mg at once" is
+said of an attack that has passed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from osler.answer.checks import AskedFacts
+from osler.answer.sentences import QuoteCandidate, quotable_spans
+from osler.answer.values import covers_value
+from osler.retrieve.entity_names import ReadText
+from osler.sources.catalogue import UNTRUSTED, trust_of
+from osler.types import Hit
+
+VALUE_SHARE = 0.5
+"""Least probability of a sentence that goes first for its range, as a share of the first one's."""
+WARNING_SHARE = 0.75
+"""The same for one that forbids."""
+_FORBIDS = re.compile(
+    r"^\W*(?:do not|don[’']t|never)\b|^\W*(?:不要|切勿|勿|禁止|不得|严禁)",
+    re.IGNORECASE,
+)
+
+
+def forbids(facts: AskedFacts, text: str) -> bool:
+    """Whether a sentence forbids a drug that is asked about, by its own name."""
+    if not facts.drugs or _FORBIDS.search(text) is None:
+        return False
+    return any(drug.is_in(ReadText(text), itself=True) for drug in facts.drugs)
+
+
+def may_warn(facts: AskedFacts, hits: Sequence[Hit]) -> bool:
+    """Whether an untrusted source forbids a drug that is asked about."""
+    doubted = (hit for hit in hits if trust_of(hit.passage.source) <= UNTRUSTED)
+    spans = ((hit.passage.text, *span) for hit in doubted for span in quotable_spans(hit))
+    return any(forbids(facts, text[start:end]) for text, start, end in spans)
+
+
+def find_warnings(facts: AskedFacts, found: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
+    """The sentences of untrusted sources that forbid a drug that is asked about."""
+    doubted = (one for one in found if trust_of(one.hit.passage.source) <= UNTRUSTED)
+    return [one for one in doubted if forbids(facts, one.text)]
+
+
+def put_first(facts: AskedFacts, found: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
+    """The sentences, likeliest first but for what has reason to go before."""
+    asked, ordered = facts.asked.written, list(found)
+    if found and covers_value(asked, found[0].text) is False:
+        ordered = _lead_with(found, VALUE_SHARE, lambda one: covers_value(asked, one.text) is True)
+    return _lead_with(ordered, WARNING_SHARE, lambda one: forbids(facts, one.text))
+
+
+def _lead_with(
+    found: Sequence[QuoteCandidate], share: float, is_first: Callable[[QuoteCandidate], bool]
+) -> list[QuoteCandidate]:
+    """The best sentence that has reason to, if it is likely enough, before the others and as likely
+    as the first of them."""
+    near = (one for one in found if one.relevance >= share * found[0].relevance)
+    first = next(filter(is_first, near), None)
+    if first is None:
+        return list(found)
+    likely = max(first.relevance, found[0].relevance)
+    return [replace(first, relevance=likely), *(one for one in found if one is not first)]
