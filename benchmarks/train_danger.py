@@ -44,6 +44,7 @@ from osler.danger.rules import packaged_rules
 from osler.kb.encoders.minilm import DIMENSION
 from osler.llm.core.cache import cache_dir
 from osler.text import has_cjk
+from osler.types import Language
 
 TARGET = Path(notice.__file__).parent
 HERE = Path(__file__).parent
@@ -237,7 +238,7 @@ def place_folds(cases: Sequence[LabelledText]) -> Any:
 
 def choose_thresholds(
     table: Table, scores: Any, most: float
-) -> tuple[dict[str, tuple[float, float]], dict[str, dict[str, float]]]:
+) -> tuple[dict[Language, tuple[float, float]], dict[Language, dict[str, float]]]:
     """By language: from where on the classifier speaks and below what it silences rules, and what
     rules and classifier see then of what was left out."""
     odds = np.array([combine_scores(map(float, row)) for row in scores])
@@ -246,7 +247,8 @@ def choose_thresholds(
     sets = np.array([case.part in parts for case in table.cases])
     plain = np.array([case.part.startswith(PLAIN) for case in table.cases])
     danger = table.labels != NONE
-    thresholds, figures = {}, {}
+    thresholds: dict[Language, tuple[float, float]] = {}
+    figures: dict[Language, dict[str, float]] = {}
     for language in MEANT:
         own = table.languages == language
         best = -1.0

@@ -26,8 +26,8 @@ _BETWEEN = re.compile(
     _NUMBER + r"\s*(?:-|–|~|～|to|and|至|到)\s*" + _NUMBER + _NO_VALUE, re.IGNORECASE
 )
 _ABOVE = re.compile(
-    r"(?:\babove|\bover|\bmore than|\bgreater than|\bat least|\bexceed\w*|[>≥]|高于|超过|大于|不低于|不少于|达到?)"
-    r"\s*" + _NUMBER + _NO_VALUE,
+    r"(?:\babove|\bover|\bmore than|\bgreater than|\bat least|\bexceed\w*|[>≥]"
+    r"|高于|超过|大于|不低于|不少于|达到?)\s*" + _NUMBER + _NO_VALUE,
     re.IGNORECASE,
 )
 _BELOW = re.compile(
