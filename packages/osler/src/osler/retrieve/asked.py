@@ -41,7 +41,7 @@ _COURTESY_ZH = re.compile(
     r"^[\s，。！]*(?:您好|你好|医生好|医生您好|大夫好|大夫您好|请问一下|请问|想问一下|咨询一下)"
     r"[\s，。！、:：]*|[\s，。！]*(?:谢谢|多谢|感谢)(?:您|你|了|医生|大夫|啦)*[\s。！]*$"
 )
-_SHORTEST, _LIKE, _ALIKE = 6, 0.86, 0.93
+_SHORTEST, _LIKE, _ALIKE = 6, 0.86, 0.92
 """Letters from which a word may be misspelt; likeness of the word of a knowledge base that was
 meant, and of one of the lexicon: names of drugs differ by little."""
 _WORD = re.compile(r"\b[A-Za-z]{6,}\b(?!['’]t)")
