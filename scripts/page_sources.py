@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ SOURCES = REPOSITORY / "web" / "src" / "sources.ts"
 SCOREBOARD = REPOSITORY / "docs" / "scoreboard.md"
 BOARD = REPOSITORY / "web" / "public" / "assets"
 
-_IMAGE = re.compile(r"!\[.*?\]\(img/(.+?)\)")
 _LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
 
 
@@ -36,13 +34,11 @@ def render_sources() -> str:
 
 
 def read_blocks(page: str) -> Iterator[dict[str, Any]]:
-    """The headings, paragraphs, tables and pictures of a page of `osler scoreboard`."""
+    """The headings, paragraphs and tables of a page of `osler scoreboard`."""
     for block in re.split(r"\n\s*\n", page):
         text = block.strip()
         if text.startswith("|"):
             yield _read_pipes(text)
-        elif image := _IMAGE.match(text):
-            yield {"picture": image[1]}
         elif text.startswith("#"):
             hashes, _, words = text.partition(" ")
             yield {"heading": _plain(words), "level": len(hashes)}
@@ -68,6 +64,3 @@ if __name__ == "__main__":
     BOARD.mkdir(parents=True, exist_ok=True)
     blocks = list(read_blocks(SCOREBOARD.read_text(encoding="utf-8")))
     (BOARD / "scoreboard.json").write_text(json.dumps(blocks, ensure_ascii=False), encoding="utf-8")
-    for block in blocks:
-        if name := block.get("picture"):
-            shutil.copy(SCOREBOARD.parent / "img" / name, BOARD / name)

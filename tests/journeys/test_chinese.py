@@ -89,7 +89,7 @@ def test_what_is_english_is_found() -> None:
 @pytest.mark.usefixtures("built")
 def test_a_chinese_reader_meets_no_english_word(home: Path, tmp_path: Path) -> None:
     own = tmp_path.with_name(f"{tmp_path.name}-home")
-    shutil.copytree(home, own, ignore=shutil.ignore_patterns("runs"))
+    shutil.copytree(home, own, ignore=shutil.ignore_patterns("runs", "*.socket"))
     (tmp_path / "痛风.md").write_text("# 痛风\n\n急性发作时可用秋水仙碱。\n", encoding="utf-8")
     (tmp_path / "坏.pdf").write_bytes(b"x")
     (tmp_path / "空.txt").write_bytes(b"")

@@ -331,13 +331,12 @@ export interface Example {
   language: "en" | "zh";
 }
 
-// A part of the published scoreboard: a heading, words, a list, a picture or a table.
+// A part of the published scoreboard: a heading, words, a list or a table.
 export interface Block {
   heading?: string;
   level?: number;
   text?: string;
   list?: string[];
-  picture?: string;
   head?: string[];
   rows?: string[][];
 }

@@ -646,11 +646,6 @@ const COLUMNS: Record<string, [string, string]> = {
   hints: ["Self-described", "自述"],
 };
 
-const PICTURES: Record<string, [string, string]> = {
-  "scoreboard-front.svg": ["Share of right answers over mean seconds a question", "正确率与每题平均秒数"],
-  "scoreboard-risk.svg": ["Share of wrong answers over the share that is answered, the surest first", "错误率与作答比例（把握大的在前）"],
-};
-
 // A run's note that a limit was reached, in words for a reader; any other as it is.
 const STOPPED = /^a model call was stopped: (\w+) [\d.]+ of ([\d.]+)$/;
 const LIMITS: Record<string, string> = { seconds: "秒数", calls: "模型调用次数", tokens: "词元数", searches: "检索次数", money: "金额" };
@@ -668,7 +663,6 @@ export interface Tongue {
   kind: (name: string) => string; // of a text or a concept
   relation: (name: string) => string;
   column: (name: string) => string;
-  picture: (name: string) => string;
   note: (text: string) => string;
   label: (name: string) => string; // of a region, where a page has several of a kind
   words: Words;
@@ -689,7 +683,6 @@ export function tongue(zh: boolean): Tongue {
     age: (years) => (zh ? `${years}年前` : years === 1 ? "1 year old" : years ? `${years} years old` : "of this year"),
     label: (name) => name,
     note: (text) => noted(text, zh),
-    picture: (name) => PICTURES[name]?.[zh ? 1 : 0] ?? name,
     column: (name) => COLUMNS[name]?.[zh ? 1 : 0] ?? name,
     state: (name) => (name && STATES[name]?.[zh ? 1 : 0]) || (name ?? "").replaceAll("_", " "),
     source: (name) => SOURCES[name]?.[zh ? "zh" : "en"] ?? (zh ? inChinese.source(name) : name),

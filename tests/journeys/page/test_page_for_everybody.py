@@ -68,7 +68,7 @@ def addresses(place: ServedOsler) -> dict[str, str]:
         "passages/guideline%3Apages%230": ".here",
         "concepts/T%3A1": ".relations li",
         "evaluations/two": ".figures .cell",
-        "scoreboard": ".scoreboard img",
+        "scoreboard": ".scoreboard table",
     }
 
 

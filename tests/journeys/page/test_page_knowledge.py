@@ -11,7 +11,6 @@ from browsing import (
     expect_count,
     expect_exact_text,
     expect_text,
-    wait_for_script,
 )
 from served import ServedOsler, serve_osler
 from stores import HOSTILE
@@ -117,14 +116,10 @@ def test_a_cell_opens_its_samples_failures_first(window: Window, place: ServedOs
         assert page.locator("main img").count() == 0
 
 
-def test_the_published_scoreboard_sorts_by_any_column_and_shows_its_plots(page: Any) -> None:
+def test_the_published_scoreboard_sorts_by_any_column(page: Any) -> None:
     page.get_by_role("link", name="Evaluations").click()
     page.get_by_role("link", name="Scoreboard").click()
     page.locator(".scoreboard table").first.wait_for()
-    pictures = page.locator(".scoreboard img")
-    expect_count(pictures, 2)
-    wait_for_script(page, "[...document.images].every((one) => one.naturalWidth > 0)")
-    assert all(one.get_attribute("alt") for one in pictures.all())
     table = page.locator(".scoreboard table").first
     right = table.get_by_role("button", name="bioasq")
     for direction, order in (("ascending", 1), ("descending", -1)):

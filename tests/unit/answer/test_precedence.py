@@ -88,6 +88,19 @@ def test_what_forbids_the_drug_goes_before_what_advises_it_and_as_likely() -> No
     assert order(asked, (GIVE, 0.6), (other, 0.6))[0] == GIVE
 
 
+def test_a_dose_of_adults_goes_before_one_of_children_who_are_not_asked_about() -> None:
+    child = "Paracetamol for children is given as 15 mg/kg per dose."
+    adult = "For adults the highest dose of paracetamol is 4 g in 24 hours."
+    both = "Give paracetamol 1 g to an adult or 15 mg/kg to a child."
+    asked = "maximum daily dose of paracetamol"
+    assert order(asked, (child, 0.9), (adult, 0.5)) == [adult, child]
+    assert order(asked, (child, 0.9), (adult, 0.3)) == [child, adult], "far less likely"
+    assert order(asked, (both, 0.9), (adult, 0.8)) == [both, adult]
+    assert order(f"{asked} for my son of 4", (child, 0.9), (adult, 0.8)) == [child, adult]
+    other = adult.replace("paracetamol", "ibuprofen")
+    assert order(asked, (child, 0.9), (other, 0.8)) == [child, other]
+
+
 class TableOfShares(EvidenceGate):
     """A gate whose sentences have known probabilities."""
 

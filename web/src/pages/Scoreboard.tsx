@@ -15,7 +15,7 @@ export function Scoreboard({ speak }: { speak: Tongue }) {
     <section aria-label={words.scoreboard} className="scoreboard">
       <h1>{words.scoreboard}</h1>
       {blocks.map((block, index) => (
-        <Block key={index} block={block} name={heading(blocks, index)} speak={speak} />
+        <Block key={index} block={block} name={heading(blocks, index)} />
       ))}
     </section>
   );
@@ -26,7 +26,7 @@ function heading(blocks: api.Block[], index: number): string {
   return blocks.slice(0, index).findLast((one) => one.heading)?.heading ?? "";
 }
 
-function Block({ block, name, speak }: { block: api.Block; name: string; speak: Tongue }) {
+function Block({ block, name }: { block: api.Block; name: string }) {
   if (block.heading) return block.level === 2 ? <h2>{plain(block.heading)}</h2> : <h3>{plain(block.heading)}</h3>;
   if (block.text) return <p className="small">{plain(block.text)}</p>;
   if (block.list)
@@ -37,7 +37,6 @@ function Block({ block, name, speak }: { block: api.Block; name: string; speak: 
         ))}
       </ul>
     );
-  if (block.picture) return <img src={`assets/${encodeURIComponent(block.picture)}`} alt={speak.picture(block.picture)} />;
   const rows = (block.rows ?? []).map((cells) => ({ cells: cells.map((text) => ({ text })) }));
   return <SortedTable name={name} head={block.head ?? []} rows={rows} />;
 }

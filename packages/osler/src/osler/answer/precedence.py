@@ -3,7 +3,8 @@
 A sentence whose range has the value that is asked about goes before those whose ranges leave it out
 (`osler.answer.values`). One that forbids a drug that is asked about goes before one that advises
 it, and is shown where its source is untrusted, too: in a stroke, "Give aspirin 300 mg at once" is
-said of an attack that has passed.
+said of an attack that has passed. A dose of adults goes before one of children, where these are not
+asked about.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from osler.answer.checks import AskedFacts
+from osler.answer.checks import AskedFacts, read_words
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.answer.values import covers_value
 from osler.retrieve.entity_names import ReadText
@@ -21,8 +22,11 @@ from osler.types import Hit
 
 VALUE_SHARE = 0.5
 """Least probability of a sentence that goes first for its range, as a share of the first one's."""
+OTHERS_SHARE = 0.4
+"""The same for a dose of adults, where children are not asked about and the first is for them."""
 WARNING_SHARE = 0.75
 """The same for one that forbids."""
+_ADULTS = re.compile(r"\badults?\b|成人|成年", re.IGNORECASE)
 _FORBIDS = re.compile(
     r"^\W*(?:do not|don[’']t|never)\b|^\W*(?:不要|切勿|勿|禁止|不得|严禁)",
     re.IGNORECASE,
@@ -54,7 +58,24 @@ def put_first(facts: AskedFacts, found: Sequence[QuoteCandidate]) -> list[QuoteC
     asked, ordered = facts.asked.written, list(found)
     if found and covers_value(asked, found[0].text) is False:
         ordered = _lead_with(found, VALUE_SHARE, lambda one: covers_value(asked, one.text) is True)
+    wants_any = facts.drugs and facts.wants_amount and not facts.conditions
+    if wants_any and found and _is_for_children(ordered[0]):
+        ordered = _lead_with(ordered, OTHERS_SHARE, lambda one: _is_dose_of_adults(facts, one))
     return _lead_with(ordered, WARNING_SHARE, lambda one: forbids(facts, one.text))
+
+
+def _is_for_children(one: QuoteCandidate) -> bool:
+    told = f"{one.hit.passage.heading}. {one.text}"
+    children = read_words().conditions["children"].search(told)
+    return children is not None and _ADULTS.search(one.text) is None
+
+
+def _is_dose_of_adults(facts: AskedFacts, one: QuoteCandidate) -> bool:
+    """Whether it has an amount, names the drug, and speaks of no children."""
+    names = any(
+        drug.is_in(ReadText(f"{one.hit.passage.heading}. {one.text}")) for drug in facts.drugs
+    )
+    return names and not _is_for_children(one) and read_words().dose.search(one.text) is not None
 
 
 def _lead_with(
