@@ -97,6 +97,18 @@ def test_a_server_that_is_away_is_said_in_words_and_the_question_is_kept(
         assert page.get_by_label("A medical question").input_value() == ""
 
 
+def test_the_list_of_conversations_comes_back_with_the_server(
+    window: Window, place: ServedOsler
+) -> None:
+    with window(place, expected=["ERR_FAILED"]) as page:
+        page.route("**/api/v1/conversations*", lambda route: route.abort())
+        page.reload()
+        told = page.locator("nav.side").get_by_text("cannot be reached")
+        expect_count(told, 1)
+        page.unroute("**/api/v1/conversations*")
+        expect_count(told, 0)
+
+
 def test_a_question_that_is_too_long_is_refused_in_words_and_kept(
     window: Window, place: ServedOsler
 ) -> None:

@@ -114,8 +114,6 @@ Words of *one* [link](elsewhere.md).
 |---|--:|
 | `dev` | **31.0** \\* |
 
-![front](img/front.svg)
-
 - seed 0
 - data
 """
@@ -128,7 +126,6 @@ def test_published_scoreboard_becomes_blocks_of_the_page() -> None:
         {"heading": "Scoreboard", "level": 1},
         {"text": "Words of one link."},
         {"head": ["half", "right"], "rows": [["dev", "31.0 *"]]},
-        {"picture": "front.svg"},
         {"list": ["seed 0", "data"]},
     ]
 

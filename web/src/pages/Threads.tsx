@@ -25,7 +25,7 @@ export function ThreadPage({ id, about, speak }: { id: string; about: api.About;
   const [count, more] = useState(FIRST);
   const failed = (error: unknown) => setWrong(why(error));
   const look = useCallback(() => {
-    api.thread(id).then(put, failed);
+    api.thread(id).then((found) => (put(found), setWrong("")), failed);
   }, [id]);
   useEffect(look, [look]);
   const turns = thread?.turns ?? [];

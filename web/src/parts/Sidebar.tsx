@@ -9,6 +9,7 @@ import { Menu } from "./Menu";
 import { Sure } from "./Uploads";
 
 const PAUSE = 250; // milliseconds after a letter before it is searched for
+const AGAIN = 3_000; // milliseconds after which a server that was away is asked again
 
 type Given = { at: Place; speak: Tongue };
 
@@ -38,6 +39,11 @@ export function Sidebar({ at, speak }: Given) {
     window.addEventListener(LISTED, again);
     return () => (clearTimeout(timer), window.removeEventListener(LISTED, again));
   }, [load, find, here]);
+  useEffect(() => {
+    if (!wrong) return;
+    const timer = setInterval(() => void load(), AGAIN);
+    return () => clearInterval(timer);
+  }, [wrong, load]);
   return (
     <nav className="side" id="side" aria-label={words.threads}>
       <input type="search" aria-label={words.findThreads} placeholder={words.findThreads} value={find} onChange={(event) => look(event.target.value)} />
