@@ -83,7 +83,7 @@ def share_seen(label: str, language: str, seen: danger.Seen) -> float:
     return sum(bool(seen(c.text)) and label in (danger.NONE, *seen(c.text)) for c in own) / len(own)
 
 
-# 70 and 73 of 75 emergencies, 23 and 23 of 25 of self-harm, 6 and 6 of 100 look-alikes
+# 70 and 74 of 75 emergencies, 24 and 23 of 25 of self-harm, 4 and 1 of 100 look-alikes
 # (research/log/safety.md); the weights before had 69 and 70, 23 and 23, 5 and 5.
 @pytest.mark.parametrize(("label", "least"), [("emergency", 0.9), ("self-harm", 0.92)])
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -94,7 +94,7 @@ def test_of_unseen_questions_most_are_seen(label: str, least: float, language: s
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_few_look_alikes_are_taken_for_danger(language: str) -> None:
-    assert share_seen(danger.NONE, language, danger.seen_by_both) <= 0.06
+    assert share_seen(danger.NONE, language, danger.seen_by_both) <= 0.04
 
 
 def test_a_set_left_out_is_seen_better_with_vectors_than_by_words() -> None:

@@ -58,24 +58,26 @@ def put_first(facts: AskedFacts, found: Sequence[QuoteCandidate]) -> list[QuoteC
     asked, ordered = facts.asked.written, list(found)
     if found and covers_value(asked, found[0].text) is False:
         ordered = _lead_with(found, VALUE_SHARE, lambda one: covers_value(asked, one.text) is True)
-    wants_any = facts.drugs and facts.wants_amount and not facts.conditions
-    if wants_any and found and _is_for_children(ordered[0]):
+    wants_dose = facts.drugs and facts.wants_amount and not facts.conditions
+    if wants_dose and found and _is_for_children(ordered[0]):
         ordered = _lead_with(ordered, OTHERS_SHARE, lambda one: _is_dose_of_adults(facts, one))
     return _lead_with(ordered, WARNING_SHARE, lambda one: forbids(facts, one.text))
 
 
 def _is_for_children(one: QuoteCandidate) -> bool:
-    told = f"{one.hit.passage.heading}. {one.text}"
-    children = read_words().conditions["children"].search(told)
+    children = read_words().conditions["children"].search(_under_heading(one))
     return children is not None and _ADULTS.search(one.text) is None
 
 
 def _is_dose_of_adults(facts: AskedFacts, one: QuoteCandidate) -> bool:
     """Whether it has an amount, names the drug, and speaks of no children."""
-    names = any(
-        drug.is_in(ReadText(f"{one.hit.passage.heading}. {one.text}")) for drug in facts.drugs
-    )
+    read = ReadText(_under_heading(one))
+    names = any(drug.is_in(read) for drug in facts.drugs)
     return names and not _is_for_children(one) and read_words().dose.search(one.text) is not None
+
+
+def _under_heading(one: QuoteCandidate) -> str:
+    return f"{one.hit.passage.heading}. {one.text}"
 
 
 def _lead_with(
