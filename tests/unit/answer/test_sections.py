@@ -116,6 +116,15 @@ async def test_a_section_of_one_thing_may_begin_with_one_sentence_of_another_kin
     assert await quoted("migraine treatment", KnownKinds([WARNED]), section) == [TREATED, WARNED]
 
 
+async def test_further_sentences_at_the_beginning_are_left_out_unless_they_name_a_drug() -> None:
+    ecg, first = "The tracing shows tall waves.", "First protect the heart with calcium gluconate."
+    said = "Two schemes begin with an ACE inhibitor."
+    shown = hit(DEFINED, ecg, first, title="Migraine", section="Treatment")
+    assert await quoted("migraine treatment", KnownKinds([first]), shown) == [first]
+    named = hit(DEFINED, said, first, title="Migraine", section="Treatment")
+    assert await quoted("migraine treatment", KnownKinds([first]), named) == [said, first]
+
+
 async def test_only_what_is_headed_by_the_subject_itself_is_a_section_of_it() -> None:
     other = hit(TREATED, title="Familial migraine", section="Treatment")
     own = hit(WARNED, title="Migraines (headache)", section="Treatment", rank=9)
@@ -170,6 +179,20 @@ def test_in_chinese_the_heading_that_says_more_of_what_is_asked_is_chosen() -> N
     )
     assert choose_subject("痛风发作吃什么药", [usual, attack]) == [attack]
     assert choose_subject("痛风怎么治疗", [usual, attack]) == [usual, attack]
+
+
+def test_in_chinese_passages_headed_by_what_is_asked_are_chosen_where_there_are_any() -> None:
+    found, treated, told = (
+        replace(one, passage=replace(one.passage, text="收缩压140 mmHg以上。", language="zh"))
+        for one in (
+            hit("", title="高血压", section="诊断"),
+            hit("", title="高血压", section="治疗", rank=2),
+            hit("", title="高血压", section="概述", rank=3),
+        )
+    )
+    assert choose_subject("高血压用什么药", [found, treated, told]) == [treated]
+    assert choose_subject("高血压怎么诊断", [found, treated, told]) == [found]
+    assert choose_subject("高血压用什么药", [found, told]) == [found, told]
 
 
 async def test_a_section_without_a_telling_heading_is_one_by_its_sentences() -> None:

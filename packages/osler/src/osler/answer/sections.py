@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from osler.answer.checks import other_names
+from osler.answer.named import find_asked_drugs
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.retrieve.entity_names import fold_words
 from osler.retrieve.experts.kinds import Kind
@@ -36,6 +37,9 @@ _BEST = 3
 """Sentences by which sections are compared."""
 _BEGINS = 0.15
 """Share from which a sentence may be the first of the kind that is asked for."""
+_NOTHING = 0.03
+"""Share below which a further sentence at the beginning says nothing of the kind: under
+"Hyperkalaemia > Emergency treatment" what the ECG shows."""
 _MIXED = re.compile(r" and |\b(?:attack|crisis|hours?)\b", re.IGNORECASE)
 _ELSE = re.compile(
     r"\b(?:avoid|interact\w+|adverse|side effects|history|society|conversion)\b",
@@ -98,7 +102,10 @@ def choose_subject(asked: str, hits: Sequence[Hit]) -> list[Hit]:
         if hit.passage.language == language
     ]
     longest = max((length for length, _ in named), default=0)
-    return [hit for length, hit in named if longest and length == longest]
+    own = [hit for length, hit in named if longest and length == longest]
+    if language == "en" or kind is None:  # English sections are chosen by what stands in them
+        return own
+    return [hit for hit in own if _is_headed(kind, _parts(hit)[-1])] or own
 
 
 def _parts(hit: Hit) -> list[str]:
@@ -178,8 +185,23 @@ class _ReadSection:
         sure = SURE if self.is_headed else 0.0
         spans, shares = list(self.shares), list(self.shares.values())
         begun = [at for at, share in enumerate(shares) if share >= _BEGINS]
-        first = min(begun[0] if begun else 0, len(spans) if self.is_mixed else 1)
+        first = begun[0] if begun else 0
+        if not self.is_mixed:
+            first = min(first, self._first_told)
         return [QuoteCandidate(self.hit, *span, sure) for span in spans[first:]]
+
+    @property
+    def _first_told(self) -> int:
+        """Place of the first sentence after the beginning that may be of the kind: a drug's name
+        tells of a treatment, whatever its share."""
+        text = self.hit.passage.text
+        further = list(self.shares.items())[1:]
+        told = (
+            at
+            for at, ((start, end), share) in enumerate(further, 1)
+            if share >= _NOTHING or find_asked_drugs(text[start:end])
+        )
+        return next(told, 1)
 
 
 async def _read_section(kind: Kind, asked: str, hit: Hit, kinds: Relevance) -> _ReadSection:
