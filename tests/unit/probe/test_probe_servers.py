@@ -70,7 +70,7 @@ class InterruptingServer:
         writer.write(reply_head(kind="text/event-stream"))
         for piece in pieces_of(WORDS):
             writer.write(encode_event(chat_chunk(piece)))
-            await asyncio.sleep(0.06)  # a reply takes far longer than the slack of a busy machine
+            await asyncio.sleep(0.02)
             if self._waiting:
                 self.interrupted += 1
                 writer.write(encode_event(b"[DONE]"))

@@ -201,6 +201,8 @@ class Interview:
             return None, None
         speed = alone.tokens / alone.seconds if alone.tokens and alone.seconds else None
         two = await asyncio.gather(*(self.ask_user(_LONG_COUNT, tokens=96) for _ in range(2)))
+        if self.model.calls_at_once == 1:  # they ended one another, so their seconds tell nothing
+            return speed, False
         # Held against each other, not against the call alone: a busy machine slows both.
         took = sorted(one.seconds for one in two if one is not None)
         return speed, took[1] <= _BESIDE * took[0] + _SLACK if len(took) == 2 else None

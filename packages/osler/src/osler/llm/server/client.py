@@ -81,6 +81,11 @@ class OpenAIModel:
         """Whether any grammar may be asked for; else `complete` refuses those it cannot enforce."""
         return ConstraintKind.GRAMMAR in self.server.kinds
 
+    @property
+    def calls_at_once(self) -> int:
+        """Requests under way at most; one, once a request has ended another."""
+        return self._api.turns.at_once
+
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         """Completes as `LanguageModel.complete` does.
 

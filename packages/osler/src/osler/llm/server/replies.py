@@ -313,7 +313,7 @@ class Turns:
         # A semaphore belongs to one event loop, and a model may be used in several.
         self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]
         self._gates = WeakKeyDictionary()
-        self._at_once = at_once
+        self.at_once = at_once
         self._under_way = 0
 
     @asynccontextmanager
@@ -332,13 +332,13 @@ class Turns:
 
     def _gate(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()
-        return self._gates.setdefault(loop, asyncio.Semaphore(self._at_once))
+        return self._gates.setdefault(loop, asyncio.Semaphore(self.at_once))
 
     def note_interruption(self) -> None:
         """One request at a time from now on, if another was under way: there are servers that end
         a reply when the next request comes (llama-cpp-python's, by default)."""
-        if self._under_way > 1 and self._at_once > 1:
-            self._at_once = 1
+        if self._under_way > 1 and self.at_once > 1:
+            self.at_once = 1
             self._gates.clear()
 
 
