@@ -221,8 +221,8 @@ def test_a_stream_that_ends_in_mid_run_is_read_on_from_the_last_event(
     with serve_osler(home, model=FixedModel(gate=gate)) as place, window(place) as page:
         cut(page, seen)
         page.get_by_label("A medical question").fill(QUESTION)
-        page.get_by_role("button", name="Ask", exact=True).click()
-        page.get_by_text("Working").wait_for()
+        with page.expect_request(lambda sent: sent.headers.get("last-event-id") == "1"):
+            page.get_by_role("button", name="Ask", exact=True).click()
         wait_for_script(page, "!document.body.innerText.includes('connection was lost')")
         page.get_by_text("Working").wait_for()
         gate.set()
