@@ -88,6 +88,7 @@ export interface Run {
   seconds: number | null;
   snapshot: string;
   ahead: number; // runs that wait for a place before this one does
+  outdated: boolean; // the knowledge base has changed since
   changed: { number: number; passage: string; state: "changed" | "gone" | "noticed"; notice: string }[];
   error: { code: string; detail: string } | null;
 }
@@ -125,7 +126,6 @@ export interface Thread {
   thread_id: string;
   created: string;
   turns: Turn[];
-  outdated: boolean; // the last answer is of another state of the knowledge base
 }
 
 export interface Change {
@@ -321,7 +321,6 @@ export interface About {
   strategy: string;
   exports: string[]; // formats of files that the server can write
   version: string;
-  snapshot: string;
   models: Record<string, { kind: string; name: string; words_answers: boolean }>;
 }
 

@@ -13,6 +13,9 @@ import pytest
 from browsing import PATIENCE, QUESTION, ask_question, expect_count, expect_text
 from served import ServedOsler, serve_osler, start_run
 
+from osler.kb.base import KnowledgeBase
+from osler_lab.testing.scripted import HashingEncoder
+
 Window = Callable[..., Any]
 PHONE = {"viewport": {"width": 390, "height": 844}}
 
@@ -148,3 +151,22 @@ def test_the_list_gives_way_to_the_conversation_that_is_chosen_even_the_open_one
         page.get_by_role("button", name="Conversations").click()
         page.locator(".side a[aria-current]").click()
         page.locator(".side").wait_for(state="hidden")
+
+
+def test_a_fresh_answer_is_not_outdated_however_old_the_page_is(window: Window, home: Path) -> None:
+    with serve_osler(home) as place, window(place) as page:
+        ask_question(page)
+        with KnowledgeBase.open(home / "kb") as kb:
+            kb.remove(source="wiki")
+            kb.build(HashingEncoder())
+        first = page.url
+        page.get_by_role("link", name="New question").click()
+        ask_question(page)
+        assert page.url != first
+        assert page.locator(".outdated").count() == 0
+        page.goto(first)
+        expect_text(page.locator(".outdated"), "has changed since this answer")
+        page.locator(".outdated button").click()
+        expect_count(page.locator("details.turn"), 2)
+        page.get_by_role("region", name="Answer 2", exact=True).wait_for()
+        assert page.locator(".outdated").count() == 0

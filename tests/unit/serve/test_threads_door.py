@@ -125,8 +125,27 @@ def test_a_thread_whose_last_answer_is_of_another_knowledge_base_says_so(home: P
             kb.build(HashingEncoder())
         assert outdated(http) == {thread: True, empty: False}
         assert http.get(f"{THREADS}/{thread}").json()["outdated"]
-        read_stream(http, ask(http, thread, QUESTION).json()["run_id"])
+        runs = [turn["run_id"] for turn in http.get(f"{THREADS}/{thread}").json()["turns"]]
+        runs.append(ask(http, thread, QUESTION).json()["run_id"])
+        read_stream(http, runs[-1])
         place.wait_for_runs()
+        assert not outdated(http)[thread]
+        told = [http.get(f"/api/v1/runs/{run}").json()["outdated"] for run in runs]
+        assert told == [True, True, False]
+
+
+def test_what_reads_no_texts_or_came_before_their_vectors_is_not_outdated(home: Path) -> None:
+    (home / "more.md").write_text("# Anaphylaxis\n\nLie the patient down.\n", encoding="utf-8")
+    with serve_osler(home) as place, httpx2.Client(base_url=place.url, timeout=20) as http:
+        thread = http.post(THREADS).json()["thread_id"]
+        read_stream(http, ask(http, thread, QUESTION, strategy="direct").json()["run_id"])
+        place.wait_for_runs()
+        with KnowledgeBase.open(home / "kb") as kb:
+            kb.add([home / "more.md"], source="ward", licence="CC0-1.0")
+            assert not outdated(http)[thread]
+            read_stream(http, ask(http, thread, QUESTION).json()["run_id"])
+            place.wait_for_runs()
+            kb.build(HashingEncoder())
         assert not outdated(http)[thread]
 
 

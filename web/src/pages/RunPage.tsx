@@ -51,11 +51,6 @@ export function RunPage({ id, replay, about, speak }: Given) {
       <Warnings log={log} speak={speak} />
       {run && !going && (
         <div className="answered">
-          {run.answer && run.snapshot && run.snapshot !== about.snapshot && about.snapshot && (
-            <p className="outdated" role="status">
-              {speak.words.outdated}
-            </p>
-          )}
           <Answer run={run} about={about} again={() => void again()} speak={speak} lit={{ lit, light, open }} />
           {failed && <p role="alert">{plain(failed)}</p>}
           {run.answer && <Cards run={run} speak={speak} lit={{ lit, light, open }} />}

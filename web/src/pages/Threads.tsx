@@ -45,11 +45,6 @@ export function ThreadPage({ id, about, speak }: { id: string; about: api.About;
       {shown.map((one) => (
         <TurnView key={one.n} turn={one} turns={turns} thread={id} about={about} again={again} look={look} speak={speak} />
       ))}
-      {thread?.outdated && (
-        <p className="row outdated" role="status">
-          {words.outdated} <button onClick={again}>{words.askAgain}</button>
-        </p>
-      )}
       {thread && (
         <>
           <FollowUp open={async () => thread} asked={look} moved={look} speak={speak} />

@@ -30,6 +30,11 @@ export function Answer({ run, speak, lit, about, again }: Given) {
   return (
     <section className={`answer sheet ${look}`} aria-label={speak.label(words.answer)}>
       <h2>{words.answer}</h2>
+      {run.outdated && again && (
+        <p className="row outdated" role="status">
+          {words.outdated} <button onClick={again}>{words.askAgain}</button>
+        </p>
+      )}
       {answer.option && <Option run={run} letter={answer.option} />}
       {look === "answered" ? <Said run={run} speak={speak} lit={lit} /> : <NoAnswer near={look === "nearest"} run={run} speak={speak} />}
       <Surety run={run} speak={speak} />

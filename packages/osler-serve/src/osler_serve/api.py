@@ -11,11 +11,11 @@ from pydantic import BaseModel
 
 from osler import reports
 from osler.build.danger import danger_notice
-from osler.errors import BadRun, KnowledgeBaseError, OslerError, UnknownPassage
+from osler.errors import BadRun, OslerError, UnknownPassage
 from osler.kb.check import KnowledgeBaseInfo, Provenance, SourceInfo
 from osler.methods.omni.dossier import SavedPlan
 from osler.questions import parse_question
-from osler.runs.files import EVENTS, find_changed
+from osler.runs.files import EVENTS
 from osler.settings import Settings
 from osler.settings.sections import AccessSettings
 from osler.sources.catalogue import EMR
@@ -32,11 +32,12 @@ from osler_serve.run_streams import (
     stream_recorded,
 )
 from osler_serve.run_views import (
-    RunView,
     active_run,
     finished_folder,
     is_elsewhere,
+    list_changed,
     load_run,
+    outdated_runs,
     stop_run,
     visible_entries,
 )
@@ -136,21 +137,12 @@ async def list_runs(
 async def get_run(id: RunId, site: At, caller: Who) -> replies.RunReport:
     """A run with its answer, citations and evidence, while it runs and ever after."""
     view = await load_run(site.desk, caller, id)
-    now = {"changed": await _changed(site, view), "ahead": site.desk.count_ahead(id)}
+    now = {
+        "changed": await list_changed(site.desk, view),
+        "outdated": bool(await outdated_runs(site.desk, [id])),
+        "ahead": site.desk.count_ahead(id),
+    }
     return view.report().model_copy(update=now)
-
-
-async def _changed(site: ServerState, view: RunView) -> list[replies.ChangedView]:
-    """What of the evidence changed since; nothing where it cannot be compared."""
-    if view.solution is None or not view.solution.answer.evidence:
-        return []
-    try:
-        kb = (await site.shelf.open_knowledge()).kb
-    except KnowledgeBaseError:
-        return []
-    answer, settings = view.solution.answer, site.settings
-    found = await asyncio.to_thread(find_changed, settings, kb, answer)
-    return [replies.ChangedView.from_value(one) for one in found]
 
 
 @router.get(

@@ -69,6 +69,8 @@ class RunReport(RunResult):
     """Runs that wait for a place before this one does."""
     changed: list[ChangedView]
     """Evidence that the knowledge base has otherwise by now."""
+    outdated: bool
+    """Whether it finished over another state of the knowledge base than the present one."""
     error: RunError | None
     notice: str = NOTICE
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -14,8 +14,8 @@ from heapq import merge
 from itertools import islice
 from pathlib import Path
 
-from osler.errors import BadRun, StorageFailed
-from osler.runs.files import EVENTS, RunRecord, read_record, read_whole_run
+from osler.errors import BadRun, KnowledgeBaseError, StorageFailed
+from osler.runs.files import EVENTS, RunRecord, find_changed, read_record, read_whole_run
 from osler.settings.sections import AccessSettings
 from osler.trace import (
     Answered,
@@ -84,6 +84,7 @@ class RunView:
             events=len(self.lines),
             ahead=0,
             changed=[],
+            outdated=False,
             error=replies.RunError(code=self.code, detail=self.detail) if self.code else None,
             notice=replies.NOTICE,
         )
@@ -103,6 +104,42 @@ async def load_run(desk: RunManager, caller: Caller, id: str) -> RunView:
         return _view_active(live)
     entry = await _find_entry(desk, caller, id)
     return await asyncio.to_thread(_view_folder, desk, id, entry)
+
+
+async def list_changed(desk: RunManager, view: RunView) -> list[replies.ChangedView]:
+    """What of the evidence changed since; nothing where it cannot be compared."""
+    if view.solution is None or not view.solution.answer.evidence:
+        return []
+    try:
+        kb = (await desk.shelf.open_knowledge()).kb
+    except KnowledgeBaseError:
+        return []
+    answer = view.solution.answer
+    found = await asyncio.to_thread(find_changed, desk.shelf.settings, kb, answer)
+    return [replies.ChangedView.from_value(one) for one in found]
+
+
+async def outdated_runs(desk: RunManager, runs: Iterable[str]) -> set[str]:
+    """Those that finished over another state of the knowledge base.
+
+    Of a run that read passages without a vector nothing is said: its state has no name, and
+    becomes another by the vectors alone.
+    """
+    try:
+        kb = (await desk.shelf.open_knowledge()).kb
+    except KnowledgeBaseError:
+        return set()
+
+    def compare_snapshots() -> set[str]:
+        now, found = kb.snapshot, set[str]()
+        for run in runs:
+            with suppress(BadRun):  # one that is not finished, or gone
+                record = read_record(desk.shelf.settings.runs.path / run)
+                if record.snapshot not in ("", now) and not record.unindexed:
+                    found.add(run)
+        return found
+
+    return await asyncio.to_thread(compare_snapshots)
 
 
 def active_run(desk: RunManager, caller: Caller, id: str) -> ActiveRun | None:

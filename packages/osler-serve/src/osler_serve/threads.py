@@ -7,8 +7,6 @@ the thread: its questions may name what that run was about.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated
@@ -19,9 +17,7 @@ from pydantic import Field
 
 from osler import reports
 from osler.answer.follow_up import Standalone
-from osler.errors import BadRun, KnowledgeBaseError
 from osler.questions import LIMIT, parse_question
-from osler.runs.files import read_record
 from osler.runs.threads import (
     MOST_TURNS,
     Thread,
@@ -38,7 +34,7 @@ from osler_serve.exports import Format, export_response, exported_answer
 from osler_serve.keys import Caller
 from osler_serve.ops.asked_again import compare_answers
 from osler_serve.problems import RefusedRequest
-from osler_serve.run_views import is_visible_run, load_run
+from osler_serve.run_views import is_visible_run, load_run, outdated_runs
 from osler_serve.state import ServerState
 
 router = APIRouter(prefix="/api/v1/threads", tags=["threads"], responses=schemas.PROBLEMS)
@@ -92,7 +88,7 @@ async def list_threads(site: At, caller: Who) -> replies.ThreadList:
     found = await asyncio.to_thread(store.list_threads, space)
     shown = [one for one in found if await _is_visible(site, caller, one)]
     last = await asyncio.to_thread(store.last_runs, space)
-    old = await _outdated_runs(site, last.values())
+    old = await outdated_runs(site.desk, last.values())
     return replies.ThreadList(
         threads=[_thread_view(one, old=last.get(one.id) in old) for one in shown]
     )
@@ -102,7 +98,7 @@ async def list_threads(site: At, caller: Who) -> replies.ThreadList:
 async def get_thread(id: ThreadId, site: At, caller: Who) -> replies.ThreadView:
     """The turns of a conversation, each with the run that answers it."""
     thread = await _read_thread(site, caller, id)
-    old = await _outdated_runs(site, [turn.run for turn in thread.turns[-1:]])
+    old = await outdated_runs(site.desk, [turn.run for turn in thread.turns[-1:]])
     return _thread_view(thread, old=bool(old))
 
 
@@ -225,24 +221,6 @@ async def _make_standalone(
 def _moved(turns: int) -> RefusedRequest:
     said = f"the thread has {turns} turns by now, or is gone"
     return RefusedRequest(409, "thread_moved", said, fix="read it and ask again")
-
-
-async def _outdated_runs(site: ServerState, runs: Iterable[str]) -> set[str]:
-    """Those that finished over another state of the knowledge base."""
-    try:
-        kb = (await site.shelf.open_knowledge()).kb
-    except KnowledgeBaseError:
-        return set()
-
-    def compare_snapshots() -> set[str]:
-        now, found = kb.snapshot, set[str]()
-        for run in runs:
-            with suppress(BadRun):  # one that is not finished, or gone
-                if read_record(site.settings.runs.path / run).snapshot != now:
-                    found.add(run)
-        return found
-
-    return await asyncio.to_thread(compare_snapshots)
 
 
 def _thread_view(thread: Thread, *, old: bool = False) -> replies.ThreadView:
