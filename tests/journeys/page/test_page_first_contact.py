@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections import Counter
@@ -13,6 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 from browsing import QUESTION, ask_question, expect_count, expect_exact_text, expect_text
+from docx import Document
 from served import (
     FixedModel,
     ServedOsler,
@@ -143,6 +145,28 @@ def test_each_quote_stands_once_and_the_others_are_marked_in_their_passages(
         assert "(" not in page.locator(".answer .sure").inner_text(), "a word, not a figure"
         page.locator(".card").first.click()
         expect_exact_text(page.get_by_role("dialog").locator("mark"), best)
+
+
+def test_an_exported_answer_begins_as_the_page_does_and_goes_on_in_its_order(
+    window: Window, quoting: ServedOsler
+) -> None:
+    guide = "# Gout\n\nIn an acute attack of gout colchicine is the drug that is given first.\n"
+    with KnowledgeBase.open(quoting.site.settings.home / "kb") as kb:
+        (quoting.site.settings.home / "gout.md").write_text(guide, encoding="utf-8")
+        kb.add([quoting.site.settings.home / "gout.md"], source="guideline", licence="CC0-1.0")
+        kb.build(HashingEncoder())
+    with window(quoting) as page:
+        ask_question(page, "Which drug is given first in an acute attack of gout?")
+        said = page.locator(".answer .said").inner_text()
+        cards = page.locator(".card .number").all_inner_texts()
+        run = page.url.rpartition("/")[2]
+    where = f"{quoting.url}/api/v1/runs/{run}/export"
+    word = Document(io.BytesIO(httpx2.get(where, params={"to": "docx"}).content))
+    texts = [one.text for one in word.paragraphs]
+    assert texts[1] == " ".join(said.split())
+    heads = [text.partition(" ")[0] for text in texts[texts.index("References") + 1 : -1]]
+    assert re.findall(r"\[\d+\]", "".join(heads)) == cards
+    assert len(cards) > 1
 
 
 def fill_with_packaged_texts(home: Path) -> None:

@@ -21,6 +21,7 @@ from osler.answer.export.layout import find_identifiers, list_references
 from osler.errors import BadArgument
 from osler.types import (
     Answer,
+    Authorship,
     DangerNotice,
     Evidence,
     Halt,
@@ -83,6 +84,7 @@ def exported(language: Language = "en", danger: DangerNotice | None = None) -> E
             cite(TRIAL_2, "It was safe."),
         ),
         language=language,
+        authorship=Authorship.WRITTEN,
     )
     question = Question("q", "Metformin in old age?", language=language)
     return ExportedAnswer(
@@ -198,6 +200,24 @@ def test_word_opens_in_python_docx() -> None:
     assert any(HOSTILE in text for text in texts)
     assert any("PMID 33012345" in text for text in texts)
     assert any("示例" in text or "illustrative sample text" in text for text in texts)
+
+
+def test_of_quotes_the_best_is_the_answer_and_the_others_follow_once_by_source() -> None:
+    cited = [
+        cite(GUIDE, "Check eGFR."),
+        cite(BOOKLET, BOOKLET.text),
+        cite(replace(GUIDE, id="guideline:g2#0", text="Stop below 30."), "Stop below 30."),
+        cite(replace(GUIDE, id="guideline:g1#3", text="Halve below 45."), "Halve below 45."),
+    ]
+    said = [Statement(one.quote, (n,)) for n, one in enumerate(cited, 1)]
+    answer = Answer((*said, Statement("Mind the units.", kind="notice")), tuple(cited))
+    assert [one.text for one in answer.leading] == ["Check eGFR.", "Mind the units."]
+    shown = replace(exported(), solution=Solution(answer, Halt.CONVERGED, ""))
+    title, first, _, _, *rest = read_back("docx", write_export([shown], "docx")).split("\n")
+    assert (title, first) == ("Metformin in old age?", "Check eGFR. [1] Mind the units.")
+    assert [line.partition(" ")[0] for line in rest[:-1]] == ["[1][4]", "[3]", "[2]"]
+    assert [line.count("“") for line in rest[:-1]] == [1, 1, 1]
+    assert "“Halve below 45.”" in rest[0]
 
 
 def test_pdf_opens_in_pypdf_with_its_chinese() -> None:

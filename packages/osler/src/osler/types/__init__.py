@@ -265,6 +265,15 @@ class Answer:
         return "".join(gap + self._mark(one) for gap, one in self._spaced_statements())
 
     @property
+    def leading(self) -> tuple[Statement, ...]:
+        """What is read first: of quotes the best, and what is said beside them; the others are
+        read in their passages."""
+        if self.authorship is Authorship.WRITTEN:
+            return self.statements
+        quotes = {one.quote for one in self.evidence}
+        return (*self.statements[:1], *(s for s in self.statements[1:] if s.text not in quotes))
+
+    @property
     def claims(self) -> tuple[Statement, ...]:
         """What is answered, without what is said about the answer."""
         return tuple(one for one in self.statements if one.kind != "notice")

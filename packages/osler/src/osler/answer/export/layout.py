@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from osler.answer import NOTHING_SAID
@@ -74,11 +74,12 @@ class Reference:
 
 
 def list_references(answer: Answer) -> list[Reference]:
-    """The cited documents in the order of their first citation."""
-    grouped: dict[str, list[tuple[str, Evidence]]] = {}
+    """The cited documents as the page shows them: by source, in the order of the first citation."""
+    grouped: dict[str, dict[str, list[tuple[str, Evidence]]]] = {}
     for mark, one in zip(answer.marks, answer.evidence, strict=True):
-        grouped.setdefault(one.passage.id.partition("#")[0], []).append((mark, one))
-    return [_make_reference(group) for group in grouped.values()]
+        document = one.passage.id.partition("#")[0]
+        grouped.setdefault(one.passage.source, {}).setdefault(document, []).append((mark, one))
+    return [_make_reference(group) for found in grouped.values() for group in found.values()]
 
 
 def _make_reference(group: list[tuple[str, Evidence]]) -> Reference:
@@ -174,7 +175,7 @@ def lay_out(exported: ExportedAnswer) -> Iterator[Block]:
     if answer.option is not None:
         text = dict(exported.question.lettered).get(answer.option, "")
         yield Block("paragraph", f"{answer.option}. {text}".strip())
-    for line in answer.text.splitlines():
+    for line in replace(answer, statements=answer.leading).text.splitlines():
         bare = line.lstrip("-*•‣· ")
         yield Block("item", bare) if bare != line else Block("paragraph", line)
     worded = words[answer.authorship.value if answer.authorship.value in words else "quoted"]
@@ -186,16 +187,17 @@ def lay_out(exported: ExportedAnswer) -> Iterator[Block]:
         yield from (Block("item", caution.text) for caution in answer.cautions)
     if references := exported.references:
         yield Block("heading", words["references"])
-        yield from (_reference_block(one, words["sample"]) for one in references)
+        said = {one.text for one in answer.leading}
+        yield from (_reference_block(one, words["sample"], said) for one in references)
     when = f", {exported.created}" if exported.created else ""
     yield Block("note", words["origin"].format(exported.run, exported.strategy, when))
 
 
-def _reference_block(reference: Reference, sample: str) -> Block:
+def _reference_block(reference: Reference, sample: str, said: Collection[str]) -> Block:
     marks = "".join(reference.marks)
     note = f" ({sample})" if reference.first.illustrative else ""
-    quotes = " ".join(f"“{quote}”" for quote in reference.quotes)
-    return Block("reference", f"{marks} {reference.line}{note} {quotes}", reference.url)
+    quotes = "".join(f" “{quote}”" for quote in reference.quotes if quote not in said)
+    return Block("reference", f"{marks} {reference.line}{note}{quotes}", reference.url)
 
 
 def resolve_reference(kb: KnowledgeBase, words: str) -> tuple[Passage, ...]:
