@@ -17,6 +17,7 @@ from served import (
     serve_osler,
     start_run,
 )
+from waiting import AwaitableEvent
 
 from osler.runs import answering
 from osler.types import Question
@@ -75,9 +76,25 @@ def test_threads_and_single_questions_stand_in_one_list(own: Any) -> None:
     }
     assert len(every) == 2
     assert [one["id"] for one in listed(http, find="GIVEN why")] == [thread]
+    assert len(listed(http, find="adrenaline")) == 2, "a word of both answers"
+    assert [one["id"] for one in listed(http, find="ADRENALINE anaphylaxis")] == [thread]
+    assert listed(http, find="adrenaline zebra") == []
     page = http.get(LIST, params={"limit": 1}).json()
     pages = [*page["conversations"], *listed(http, before=page["next"])]
     assert pages == every
+
+
+def test_an_answer_is_found_as_soon_as_it_is_there_and_no_longer_than_it_is(home: Path) -> None:
+    model = FixedModel(gate=(gate := AwaitableEvent()))
+    with serve_osler(home, model=model) as place, httpx2.Client(base_url=place.url) as http:
+        run = start_run(http, "What is given first in anaphylaxis?")
+        assert model.called.wait(20)
+        assert listed(http, find="adrenaline") == []
+        gate.set()
+        place.wait_for_runs()
+        assert [one["id"] for one in listed(http, find="adrenaline")] == [run]
+        assert http.delete(f"{LIST}/{run}").status_code == 204
+        assert listed(http, find="adrenaline") == []
 
 
 def test_a_title_is_given_found_and_taken_back(own: Any) -> None:

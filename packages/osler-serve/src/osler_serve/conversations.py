@@ -9,7 +9,9 @@ import asyncio
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from itertools import islice
+from pathlib import Path as Folder
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
@@ -17,6 +19,7 @@ from pydantic import Field
 
 from osler.answer.suggested import suggest_questions
 from osler.errors import UnknownPassage
+from osler.runs.files import find_answer
 from osler.runs.threads import Thread, ThreadStore, UnknownThread
 from osler.sources.catalogue import is_patients
 from osler.trace import Retrieved, from_line
@@ -52,8 +55,8 @@ async def list_conversations(
     before: Annotated[str, Query(max_length=64)] = "",
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
 ) -> replies.ConversationList:
-    """The caller's workspace's, those last asked in first; `find`: with these words in a question
-    or in the title."""
+    """The caller's workspace's, those last asked in first; `find`: with these words in a question,
+    in an answer or in the title."""
 
     words = find.casefold().split()
 
@@ -165,8 +168,21 @@ def _walk_matching(
         view = _view(site, caller, entry, thread, titles, pins)
         asked = [turn.question for turn in thread.turns] if thread else [entry.question]
         text = " ".join((view.title, *asked)).casefold()
-        if all(word in text for word in words) and _is_open(site, caller, thread):
+        further = [word for word in words if word not in text]
+        if not _is_open(site, caller, thread):
+            continue
+        if further:
+            runs = [turn.run for turn in thread.turns] if thread else [entry.id]
+            folders = (site.settings.runs.path / run for run in runs)
+            text = " ".join(_answer_text(one) for one in folders if one.is_dir())
+        if all(word in text for word in further):
             yield view
+
+
+@lru_cache(maxsize=32_768)  # the folder of a run appears whole, and stays as it is
+def _answer_text(folder: Folder) -> str:
+    answer = find_answer(folder)
+    return answer.text.casefold() if answer else ""
 
 
 def _is_open(site: ServerState, caller: Caller, thread: Thread | None) -> bool:

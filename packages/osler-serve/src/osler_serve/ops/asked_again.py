@@ -15,10 +15,9 @@ from osler.build.danger import danger_notice
 from osler.build.resource_cache import ResourceCache
 from osler.errors import BadRun
 from osler.runs.answering import ask
-from osler.runs.files import EVENTS, read_record, read_run_events, read_run_settings
+from osler.runs.files import find_answer, read_record, read_run_settings
 from osler.runs.threads import Thread, ThreadStore
 from osler.settings import Settings
-from osler.trace import Answered
 from osler.types import Answer
 
 
@@ -81,10 +80,8 @@ def _only_in(these: Sequence[str], those: Sequence[str]) -> tuple[str, ...]:
 
 def read_answer(settings: Settings, run: str) -> Answer:
     """The answer of a kept run. Raises `BadRun` where it is gone or has none."""
-    folder = settings.runs.path / run
-    for event in reversed(read_run_events(folder / EVENTS)):
-        if isinstance(event, Answered):
-            return event.solution.answer
+    if answer := find_answer(settings.runs.path / run):
+        return answer
     raise BadRun(f"run {run} has no answer", fix="ask the question again")
 
 

@@ -235,18 +235,23 @@ def list_runs_citing(folders: Iterable[Path], documents: Collection[str]) -> lis
 
     Runs that cannot be read are passed over.
     """
-    return [folder.name for folder in folders if _cites_any(folder / EVENTS, documents)]
+    return [folder.name for folder in folders if _cites_any(folder, documents)]
 
 
-def _cites_any(log: Path, documents: Collection[str]) -> bool:
+def find_answer(folder: Path) -> Answer | None:
+    """The answer of a kept run; `None` where there is none that can be read. Blocks."""
     try:
-        with log.open("rb") as file:
+        with (folder / EVENTS).open("rb") as file:
             last = deque(file, maxlen=1)
         event = from_line(last[0].decode()) if last else None
     except (OSError, UnicodeDecodeError, BadRun):
-        return False
-    cited = event.solution.answer.evidence if isinstance(event, Answered) else ()
-    passages = (one.passage for one in cited)
+        return None
+    return event.solution.answer if isinstance(event, Answered) else None
+
+
+def _cites_any(folder: Path, documents: Collection[str]) -> bool:
+    answer = find_answer(folder)
+    passages = (one.passage for one in answer.evidence) if answer else ()
     return any(
         one.id.rpartition("#")[0] in documents and not one.locator.is_retracted for one in passages
     )
