@@ -138,7 +138,7 @@ function Here({ at, speak, about }: { at: Place; speak: Tongue; about: api.About
     case "compare":
       return <Compare key={`${id} ${more}`} ids={[id, more]} speak={speak} />;
     case "knowledge":
-      return <Knowledge asked={at.asked} speak={speak} />;
+      return <Knowledge asked={at.asked} add={id === "add"} speak={speak} />;
     case "labels": {
       const drugs: [string, string] = [at.asked.get("a") ?? "", at.asked.get("b") ?? ""];
       return <Labels key={drugs.join("\n")} drugs={drugs} speak={speak} />;

@@ -191,10 +191,20 @@ def test_a_run_that_is_stopped_says_so(window: Window, home: Path) -> None:
     with serve_osler(home, model=model) as place, window(place) as page:
         page.get_by_label("A medical question").fill(QUESTION)
         page.get_by_role("button", name="Ask", exact=True).click()
+        found = page.get_by_role("region", name="Found so far").locator("article")
+        expect_text(found.first, "Adrenaline")
+        texts = found.all_inner_texts()
         page.get_by_role("button", name="Stop").click()
         page.get_by_role("alert").wait_for()
         expect_exact_text(page.get_by_role("alert"), "You stopped this question.")
         page.get_by_role("button", name="Ask again").wait_for()
+        kept = page.get_by_role("region", name="Found before the stop; not an answer")
+        assert kept.locator("article").all_inner_texts() == texts
+        assert page.get_by_role("heading", name="Answer", exact=True).count() == 0
+        page.reload()
+        expect_exact_text(kept.locator("article"), texts)
+        kept.get_by_role("link").first.click()
+        page.wait_for_url("**/#/passages/**")
 
 
 def cut(page: Any, seen: list[str], *, away: int = 0) -> None:

@@ -147,6 +147,29 @@ def test_each_quote_stands_once_and_the_others_are_marked_in_their_passages(
         expect_exact_text(page.get_by_role("dialog").locator("mark"), best)
 
 
+def test_the_best_quote_opens_in_its_whole_section_and_in_no_other(
+    window: Window, home: Path
+) -> None:
+    attack = GOUT["book"].partition("### Diet")[0]
+    filler = [f"On day {n} of the attack the foot is rested and kept cool.\n\n" for n in range(90)]
+    text = attack + "".join(filler) + "### Diet\n\nBeer and offal are left out.\n"
+    mute = {role: {"writes": "no"} for role in ("planner", "reader")}
+
+    def fill(at: Path) -> None:
+        fill_knowledge_base(at, {"book": text})
+
+    with serve_osler(home, roles=mute, fill=fill) as place, window(place) as page:
+        ask_question(page, "Which drug is given first in an acute attack of gout?")
+        page.get_by_role("button", name="See it in its section").press("Enter")
+        shown = page.get_by_role("dialog").locator(".passage")
+        expect_exact_text(
+            shown.locator("mark"), "Colchicine is given first in an acute attack of gout."
+        )
+        expect_text(shown, "Gout begins at night.")
+        expect_text(shown.locator(".beside"), "On day")
+        assert "Beer" not in shown.inner_text()
+
+
 def test_an_exported_answer_begins_as_the_page_does_and_goes_on_in_its_order(
     window: Window, quoting: ServedOsler
 ) -> None:

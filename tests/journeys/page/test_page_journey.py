@@ -160,7 +160,7 @@ def find_export_and_compare(hand: Hand, *, phone: bool) -> None:
     with hand.task("find an old conversation"):
         if phone:
             hand.click("button", "Conversations")
-        hand.write("Search questions and answers", "outer thigh")
+        hand.write("Search conversations", "outer thigh")
         hand.touch(".side li a:has-text('outer thigh')")
         hand.page.wait_for_url("**/#/threads/**")
         expect_exact_text(hand.page.locator("h1"), QUESTION)

@@ -10,7 +10,14 @@ from typing import Any
 
 import httpx2
 import pytest
-from browsing import PATIENCE, QUESTION, ask_question, expect_count, expect_text
+from browsing import (
+    PATIENCE,
+    QUESTION,
+    ask_question,
+    expect_count,
+    expect_text,
+    wait_for_script,
+)
 from served import ServedOsler, serve_osler, start_run
 
 from osler.kb.base import KnowledgeBase
@@ -118,6 +125,22 @@ def test_a_server_that_takes_no_documents_promises_nothing(window: Window, home:
             browser.send("Input.dispatchDragEvent", told)
         expect_text(page.locator(".drop"), "Documents cannot be added on this page")
         assert "Let go" not in page.locator(".drop").inner_text()
+        assert page.get_by_role("link", name="Add your own files").count() == 0
+
+
+@pytest.mark.parametrize("options", [{}, PHONE], ids=["desk", "phone"])
+def test_beside_the_question_a_link_leads_to_where_files_are_added(
+    window: Window, place: ServedOsler, options: dict[str, Any]
+) -> None:
+    with window(place, **options) as page:
+        page.get_by_role("link", name="Add your own files").press("Enter")
+        wait_for_script(page, "document.activeElement.type === 'file'")
+        until(page, lambda: stands_whole(page, page.locator(".file")))
+
+
+def stands_whole(page: Any, one: Any) -> bool:
+    box = one.bounding_box()
+    return bool(box["y"] >= 0 and box["y"] + box["height"] <= page.viewport_size["height"])
 
 
 def test_a_method_that_reads_no_texts_is_not_told_that_they_changed(

@@ -91,7 +91,9 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
             {busy ? words.planning : words.plan}
           </button>
         </p>
-        <p className="small">{words.enterSends}</p>
+        <p className="small">
+          {words.enterSends} <OwnFiles speak={speak} />
+        </p>
         {wrong && (
           <p role="alert">
             {plain(wrong)} {question && words.questionKept}
@@ -109,6 +111,11 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
       )}
     </form>
   );
+}
+
+function OwnFiles({ speak }: { speak: Tongue }) {
+  const { found } = useLoaded(api.places);
+  return found?.sources.length ? <a href={link("knowledge", "add")}>{speak.words.addFiles}</a> : null;
 }
 
 type Chosen = { chosen: string[]; choose: (sources: string[]) => void; speak: Tongue };

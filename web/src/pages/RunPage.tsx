@@ -9,7 +9,7 @@ import { FollowUp } from "../parts/FollowUp";
 import { Machinery } from "../parts/Machinery";
 import { Opened } from "../parts/Opened";
 import { Suggested } from "../parts/Suggested";
-import { Waiting } from "../parts/Waiting";
+import { FirstFound, Waiting } from "../parts/Waiting";
 import { Wrong } from "../parts/Wrong";
 import { link } from "../place";
 import { plain } from "../plain";
@@ -57,6 +57,7 @@ export function RunPage({ id, replay, about, speak }: Given) {
           {run.answer && <Suggested run={id} open={open_} asked={toThread} speak={speak} />}
         </div>
       )}
+      <FirstFound watched={watched} speak={speak} />
       {run?.answer && !going && <FollowUp open={open_} asked={toThread} speak={speak} />}
       <Machinery run={run} events={events} log={log} speak={speak} over={run !== null && !going} replay={replay} />
       {chosen && <Opened one={chosen} speak={speak} close={() => open(null)} />}

@@ -8,7 +8,7 @@ import { FollowUp } from "../parts/FollowUp";
 import { Opened } from "../parts/Opened";
 import { Share } from "../parts/Share";
 import { Suggested } from "../parts/Suggested";
-import { Waiting } from "../parts/Waiting";
+import { FirstFound, Waiting } from "../parts/Waiting";
 import { Wrong } from "../parts/Wrong";
 import { link } from "../place";
 import { plain } from "../plain";
@@ -141,6 +141,7 @@ function Answered({ id, repeated, about, again, next, speak }: Held) {
           {next && run.answer && <Suggested run={id} open={() => api.thread(next.thread)} asked={next.look} speak={speak} />}
         </div>
       )}
+      <FirstFound watched={watched} speak={speak} />
       <p className="small">
         <a href={link("runs", id)}>{speak.words.machinery}</a>
       </p>

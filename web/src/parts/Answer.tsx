@@ -37,7 +37,7 @@ export function Answer({ run, speak, lit, about, again }: Given) {
       )}
       {answer.option && <Option run={run} letter={answer.option} />}
       {look === "answered" ? <Said run={run} speak={speak} lit={lit} /> : <NoAnswer near={look === "nearest"} run={run} speak={speak} />}
-      <Surety run={run} speak={speak} />
+      <Surety run={run} speak={speak} lit={lit} />
       <Steps run={run} speak={speak} />
       <Cautions found={run.cautions} speak={speak} />
       {about && <Actions run={run} about={about} again={again} speak={speak} />}
@@ -126,11 +126,12 @@ function Steps({ run, speak }: { run: Run; speak: Tongue }) {
 const SAID = /Quotations\. No writing model is set up\.|(It is uncertain whether t|T)hese quotations [\w ]*answer the question\.|以下为原文摘句。未设置用于撰写的模型。|(尚不确定)?这些原文[^。]*回答了该问题。/g;
 
 // How the answer was worded and how sure it is, in a line; figures stand with how it was answered.
-function Surety({ run, speak }: { run: Run; speak: Tongue }) {
+function Surety({ run, speak, lit }: { run: Run; speak: Tongue; lit: Lit }) {
   const { words } = speak;
   const { answer } = run;
   if (!answer || lookOf(run) !== "answered") return null;
   const sure = answer.sureness;
+  const best = leading(run);
   const usual = run.steps.some((one) => one.computed) ? words.computed : words.quoted;
   const note = plain(answer.note.replace(SAID, "").trim()) || (isQuoted(run) ? usual : "");
   return (
@@ -140,6 +141,11 @@ function Surety({ run, speak }: { run: Run; speak: Tongue }) {
           <span className="sure" title={`${Math.min(99, Math.round(100 * sure.probability))} %`}>
             {words.sureness}: <strong>{speak.sure(sure.probability)}</strong>
           </span>
+        )}
+        {best !== null && (
+          <button className="plain" onClick={() => lit.open(best)}>
+            {words.inSection}
+          </button>
         )}
         {run.grounding !== "grounded" && <span className={`badge ${run.grounding}`}>{speak.state(run.grounding)}</span>}
       </p>

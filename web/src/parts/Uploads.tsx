@@ -8,7 +8,7 @@ import { moment } from "./Machinery";
 type Line = { name: string; said: string; bad: boolean };
 
 // Documents that readers send into a source of their own; nothing where no source takes any.
-export function Uploads({ changed, speak }: { changed: () => void; speak: Tongue }) {
+export function Uploads({ wanted, changed, speak }: { wanted: boolean; changed: () => void; speak: Tongue }) {
   const { words } = speak;
   const { found } = useLoaded(api.places);
   const [source, choose] = useState("");
@@ -29,14 +29,14 @@ export function Uploads({ changed, speak }: { changed: () => void; speak: Tongue
           </select>
         </label>
       )}
-      <Library key={into} source={into} places={found} changed={changed} speak={speak} />
+      <Library key={into} source={into} wanted={wanted} places={found} changed={changed} speak={speak} />
     </section>
   );
 }
 
-type Given = { source: string; places: api.Places; changed: () => void; speak: Tongue };
+type Given = { source: string; wanted: boolean; places: api.Places; changed: () => void; speak: Tongue };
 
-function Library({ source, places, changed, speak }: Given) {
+function Library({ source, wanted, places, changed, speak }: Given) {
   const { words } = speak;
   const [files, put] = useState<api.Upload[]>([]);
   const [lines, tell] = useState<Line[]>([]);
@@ -69,6 +69,7 @@ function Library({ source, places, changed, speak }: Given) {
           type="file"
           className="unseen"
           multiple
+          autoFocus={wanted}
           disabled={sending !== null}
           accept={places.endings.join(",")}
           onChange={(event) => {

@@ -2,6 +2,7 @@ import { useCallback, useEffect } from "react";
 import * as api from "../api";
 import { useLoaded, type Watched } from "../hooks";
 import type { Event, Heard } from "../events";
+import { link } from "../place";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
 import { Elapsed, Stages } from "./Begun";
@@ -32,24 +33,31 @@ export function Waiting({ watched, speak }: { watched: Watched; speak: Tongue })
         <Elapsed since={run?.created ?? ""} speak={speak} />
       </p>
       <button onClick={stop}>{words.cancel}</button>
-      {log.found.length > 0 && <FirstFound ids={log.found.slice(0, FIRST).join("\n")} speak={speak} />}
     </div>
   );
 }
 
-// The passages to read while the answer is made.
-function FirstFound({ ids, speak }: { ids: string; speak: Tongue }) {
+// The passages to read while the answer is made; they stay where none came.
+export function FirstFound({ watched, speak }: { watched: Watched; speak: Tongue }) {
+  const { run, log } = watched;
+  const ids = log.found.slice(0, FIRST).join("\n");
+  return run && !run.answer && ids ? <Found ids={ids} name={api.working(run.status) ? speak.words.foundSoFar : speak.words.foundBefore} speak={speak} /> : null;
+}
+
+function Found({ ids, name, speak }: { ids: string; name: string; speak: Tongue }) {
   const look = useCallback(() => Promise.all(ids.split("\n").map((id) => api.passage(id, 0).catch(() => null))), [ids]);
   const { found } = useLoaded(look);
   if (!found?.some(Boolean)) return null;
   return (
-    <section className="first" aria-label={speak.words.foundSoFar}>
-      <h2>{speak.words.foundSoFar}</h2>
+    <section className="sheet working first" aria-label={speak.label(name)}>
+      <h2>{name}</h2>
       {found.map(
         (one) =>
           one && (
             <article key={one.passage.id}>
-              <strong dir="auto">{plain(one.passage.title || one.passage.id)}</strong>
+              <a href={link("passages", one.passage.id)} dir="auto">
+                {plain(one.passage.title || one.passage.id)}
+              </a>
               <span className="small"> {about(one.passage, speak)}</span>
               <p dir="auto" lang={one.passage.language}>
                 {plain(one.passage.text)}
