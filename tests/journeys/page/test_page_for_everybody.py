@@ -126,7 +126,7 @@ def test_axe_finds_nothing_in_what_comes_and_goes(
     window: Window, home: Path, width: int, scheme: str
 ) -> None:
     """A plan, waiting, danger, an opened passage, a follow-up, a question asked again, files sent
-    and refused, alerts."""
+    and refused, alerts, a stop."""
     model, gate, found = FixedModel(), AwaitableEvent(), []
     size = {"width": width, "height": 900}
     how: dict[str, Any] = {"model": model, "serve": {"uploads": ["ward"]}}
@@ -174,6 +174,13 @@ def test_axe_finds_nothing_in_what_comes_and_goes(
             page.evaluate("where => { location.hash = where }", f"#/{address}")
             page.get_by_role("alert").first.wait_for()
             found += violations(page)
+        model.gate = AwaitableEvent()
+        page.get_by_role("link", name="New question").click()
+        page.get_by_label("A medical question").fill(QUESTION)
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Stop").click()
+        page.get_by_role("region", name="Found before the stop").wait_for()
+        found += violations(page)
     assert not found
 
 

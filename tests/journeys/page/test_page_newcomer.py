@@ -153,6 +153,17 @@ def test_a_method_that_reads_no_texts_is_not_told_that_they_changed(
         assert page.locator(".outdated").count() == 0
 
 
+def test_a_method_that_searches_nothing_says_so_where_no_model_may_write(
+    window: Window, home: Path
+) -> None:
+    mute = {role: {"writes": "no"} for role in ("planner", "reader")}
+    with serve_osler(home, roles=mute, strategy={"kind": "cot"}) as place, window(place) as page:
+        ask_question(page)
+        expect_text(page.locator(".answer .abstained"), "No search was made; without one only")
+        expect_text(page.locator(".cards"), "No search was made.")
+        assert page.get_by_text("evidence does not").count() == 0
+
+
 def test_without_the_laboratory_there_are_no_evaluations_and_nothing_is_wrong(
     window: Window, place: ServedOsler
 ) -> None:

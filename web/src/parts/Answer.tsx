@@ -79,14 +79,17 @@ export function leading(run: Run): number | null {
   return run.evidence.find((each) => first?.cites.includes(each.number) && each.quote === first.text)?.number ?? null;
 }
 
+// What the server says where no better reason is known; all else is the reason.
+const NOTHING = /^$|^(The evidence does not say\.|现有证据没有说明。)/;
+
 function NoAnswer({ near, run, speak }: { near: boolean; run: Run; speak: Tongue }) {
   const { words } = speak;
   return (
     <>
-      <p className="abstained">{near ? words.nearest : words.abstained}</p>
+      <p className="abstained">{near ? words.nearest : NOTHING.test(run.answer?.note ?? "") ? words.abstained : plain(run.answer?.note ?? "")}</p>
       <p>{words.tryNext}</p>
       <ul>
-        <li>{words.tryWords}</li>
+        {run.usage?.searches !== 0 && <li>{words.tryWords}</li>}
         <li>
           <a href={asking("knowledge", { q: run.question })}>{words.trySearch}</a>
         </li>

@@ -16,7 +16,7 @@ export function Cards({ run, speak, lit, shared }: Given) {
   return (
     <section className="cards" aria-label={speak.label(words.evidence)}>
       <h2>{words.evidence}</h2>
-      {sources.length === 0 && <p>{words.nothing}</p>}
+      {sources.length === 0 && <p>{run.usage?.searches === 0 ? words.notSearched : words.nothing}</p>}
       {sources.length > 1 && (
         <p className="tabs">
           {["", ...sources].map((source) => (

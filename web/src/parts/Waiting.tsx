@@ -49,7 +49,7 @@ function Found({ ids, name, speak }: { ids: string; name: string; speak: Tongue 
   const { found } = useLoaded(look);
   if (!found?.some(Boolean)) return null;
   return (
-    <section className="sheet working first" aria-label={speak.label(name)}>
+    <section className="sheet first" aria-label={speak.label(name)}>
       <h2>{name}</h2>
       {found.map(
         (one) =>

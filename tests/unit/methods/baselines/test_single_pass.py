@@ -1,6 +1,8 @@
 """Methods of one pass: the model alone, with a chain of thought, with one search."""
 
-from osler.answer import Composer
+from dataclasses import replace
+
+from osler.answer import NOT_SEARCHED, NOTHING_SAID, Composer
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import EvidenceGate
 from osler.answer.written import WrittenComposer
@@ -40,7 +42,15 @@ async def test_a_model_that_must_not_word_medicine_refuses_an_open_question() ->
     solution = await Direct(model, QUOTING).solve(OPEN, Run())
     assert solution.halt is Halt.REFUSED
     assert solution.answer.grounding is Grounding.ABSTAINED
+    assert solution.answer.note == NOT_SEARCHED["en"]
     assert model.seen == [], "nobody pays for a draft that nobody reads"
+
+
+async def test_a_chain_of_thought_without_a_writer_says_that_nothing_was_searched() -> None:
+    asked = replace(OPEN, language="zh")
+    solution = await ChainOfThought(ScriptedModel(["Adrenaline."]), QUOTING).solve(asked, Run())
+    assert solution.halt is Halt.REFUSED
+    assert solution.answer.note == NOT_SEARCHED["zh"]
 
 
 async def test_an_option_is_weighed_after_the_chain_of_thought() -> None:
@@ -73,6 +83,7 @@ async def test_finding_nothing_is_an_honest_end_without_a_model_call() -> None:
     solution = await rag.solve(OPEN, Run())
     assert solution.halt is Halt.NO_EVIDENCE
     assert solution.why == "nothing was found"
+    assert solution.answer.note == NOTHING_SAID["en"]
 
 
 async def test_passages_that_do_not_answer_are_not_called_nothing() -> None:

@@ -20,6 +20,10 @@ NOTHING_SAID = {
     "en": "The evidence does not say.",
     "zh": "现有证据没有说明。",
 }
+NOT_SEARCHED = {
+    "en": "No search was made; without one only a writing model can answer.",
+    "zh": "没有进行检索；不检索时，只有能撰写答案的模型才能作答。",
+}
 
 
 @dataclass(frozen=True, slots=True)

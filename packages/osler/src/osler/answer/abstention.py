@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from osler.answer import NOTHING_SAID
+from osler.answer import NOT_SEARCHED, NOTHING_SAID
 from osler.answer.named import find_drugs
 from osler.llm.reading.answers import DECLINED, answer_words, bare_words, declines
 from osler.llm.reading.refusals import is_refusal
@@ -76,15 +76,20 @@ def read_draft(draft: str, run: Run) -> str:
 
 
 def explain_abstention(solution: Solution, run: Run) -> Solution:
-    """The solution with the model's own reason for saying nothing, or half, where there is one."""
+    """The solution with the true reason for saying nothing, or half: the model's own, or that
+    nothing was searched."""
     if _ends_in(solution, run.cut):
         return _say_cut(solution)
+    answer = solution.answer
+    if answer.note == NOTHING_SAID[answer.language] and not run.usage.searches:
+        answer = replace(answer, note=NOT_SEARCHED[answer.language])
+        solution = replace(solution, answer=answer)
     if not run.unsaid or not solution.answer.is_silent or solution.why.startswith(run.unsaid):
         return solution
     declined = run.unsaid == DECLINED
     note = _NOTES["declined" if declined else "cut"][solution.answer.language]
     halt = Halt.NO_EVIDENCE if declined else Halt.BUDGET
-    answer = replace(solution.answer, note=note)
+    answer = replace(answer, note=note)
     return replace(solution, answer=answer, halt=halt, why=f"{run.unsaid} ({solution.why})")
 
 
