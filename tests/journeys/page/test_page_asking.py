@@ -145,7 +145,7 @@ def test_a_plan_that_asks_nothing_runs_too(page: Any) -> None:
         page.get_by_role("button", name="Remove").first.click()
     page.get_by_text("No source will be searched.").wait_for()
     page.get_by_role("button", name="Run this plan").click()
-    page.get_by_text("No evidence was found.").wait_for()
+    page.get_by_text("No search was made.").wait_for()
 
 
 def test_an_option_that_was_chosen_stands_out(window: Window, home: Path) -> None:
