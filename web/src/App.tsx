@@ -19,7 +19,7 @@ import { Wrong } from "./parts/Wrong";
 import { usePlace, type Place } from "./place";
 import { tongue, type Tongue, type Words } from "./words";
 
-const NOBODY: api.About = { strategies: [], strategy: "", exports: [], version: "", models: {} };
+const NOBODY: api.About = { strategies: [], strategy: "", exports: [], uploads: [], version: "", models: {} };
 
 export function App() {
   const at = usePlace();

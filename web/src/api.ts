@@ -320,6 +320,7 @@ export interface About {
   strategies: string[];
   strategy: string;
   exports: string[]; // formats of files that the server can write
+  uploads: string[]; // sources that take files of the reader
   version: string;
   models: Record<string, { kind: string; name: string; words_answers: boolean }>;
 }

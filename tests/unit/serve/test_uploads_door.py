@@ -277,13 +277,15 @@ def test_a_key_sends_files_only_where_it_may_find_them(tmp_path: Path) -> None:
             for name, scope in (
                 ("other", KeyScope()),
                 ("own", KeyScope(sources=("public", "ward"))),
-                ("reader", KeyScope(sources=("ward",), verbs=("search",))),
+                ("reader", KeyScope(sources=("ward",), verbs=("search", "read"))),
             )
         }
         ledger.close()
-        codes = {}
+        codes, told = {}, {}
         for name, key in keys.items():
             headers = {"Authorization": f"Bearer {key}"}
             with httpx2.Client(base_url=place.url, headers=headers, timeout=PATIENCE) as client:
                 codes[name] = send(client, "a.txt", b"Some words. More words.").status_code
+                told[name] = client.get("/api/v1/transparency").json()["uploads"]
+    assert told == {"other": [], "own": ["ward"], "reader": []}
     assert codes == {"other": 403, "own": 201, "reader": 403}

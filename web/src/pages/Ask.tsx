@@ -92,7 +92,7 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
           </button>
         </p>
         <p className="small">
-          {words.enterSends} <OwnFiles speak={speak} />
+          {words.enterSends} {about.uploads.length > 0 && <a href={link("knowledge", "add")}>{words.addFiles}</a>}
         </p>
         {wrong && (
           <p role="alert">
@@ -111,11 +111,6 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
       )}
     </form>
   );
-}
-
-function OwnFiles({ speak }: { speak: Tongue }) {
-  const { found } = useLoaded(api.places);
-  return found?.sources.length ? <a href={link("knowledge", "add")}>{speak.words.addFiles}</a> : null;
 }
 
 type Chosen = { chosen: string[]; choose: (sources: string[]) => void; speak: Tongue };

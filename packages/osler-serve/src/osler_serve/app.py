@@ -145,6 +145,7 @@ async def transparency(site: At, caller: Who) -> replies.Transparency:
         )
         for role in ROLES
     }
+    places = settings.serve.uploads if caller.scope.allows_verb("upload") else ()
     return replies.Transparency(
         notice=replies.NOTICE,
         version=version("osler"),
@@ -155,6 +156,7 @@ async def transparency(site: At, caller: Who) -> replies.Transparency:
         encoder=held.encoder.identity,
         strategies=[kind for kind in STRATEGIES if caller.scope.allows_strategy(kind)],
         exports=list(usable_formats()),
+        uploads=[one for one in places if access.may_search(one)],
         strategy=settings.strategy.kind,
         snapshot=info.snapshot,
         sources=source_views(access, info),

@@ -357,6 +357,8 @@ class Transparency(ResponseModel):
     strategies: list[str]
     exports: list[str]
     """Formats of files that this installation can write."""
+    uploads: list[str]
+    """Sources that take files of the caller."""
     strategy: str
     snapshot: str
     sources: list[SourceView]

@@ -126,10 +126,13 @@ class KeyScope:
 
     def require_verb(self, verb: Verb | None) -> None:
         """Raises `RefusedRequest` (403); `None` stands for an operation without a verb."""
-        if verb is None or (self.verbs and verb not in self.verbs):
+        if verb is None or not self.allows_verb(verb):
             raise RefusedRequest(
                 403, "not_in_scope", f"this key may not {verb or 'do this'}", fix="use another key"
             )
+
+    def allows_verb(self, verb: Verb) -> bool:
+        return not self.verbs or verb in self.verbs
 
     def allows_strategy(self, kind: str) -> bool:
         return not self.strategies or kind in self.strategies
