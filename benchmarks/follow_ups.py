@@ -18,7 +18,6 @@ from collections import deque
 from importlib.resources import files
 from pathlib import Path
 
-from osler.answer.suggested import suggest_questions
 from osler.build import Parts
 from osler.build.knowledge import build_sample, open_knowledge_base
 from osler.build.resource_cache import ResourceCache
@@ -29,6 +28,7 @@ from osler.sources.catalogue import GRAPH
 from osler.trace import Retrieved
 from osler.types import Grounding
 from osler_lab.evaluate.intervals import proportion
+from osler_serve.suggested import suggest_questions
 
 MOST_READ = 30
 """Passages of a run that the server looks at."""

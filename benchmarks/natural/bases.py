@@ -7,6 +7,7 @@
 | consumer | the answers of K-QA and MedicationQA, among 1,700 answers of MedQuAD |
 | covid | the articles of COVID-QA |
 | labels | labels of 34 drugs, half as openFDA's download and half as DailyMed packs them |
+| filed | these, and labels of the 118 drugs whose label answers a question of MedicationQA |
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
+from natural.filed import add_filed
 from natural.labels import dailymed_archive, openfda_download, openfda_result, read_drugs
 from natural.published import add_corpora, find_data_file, read_medquad_pages
 from natural.questions import NaturalPlaces, kqa_answers, medication_answers
@@ -116,5 +118,6 @@ BASES: Mapping[str, Callable[[KnowledgeBase, Path, Path], None]] = {
     "consumer": _add_consumer,
     "covid": _add_covid,
     "labels": _add_labels,
+    "filed": add_filed,
 }
 """Name → what adds its texts; `sample` is made elsewhere."""

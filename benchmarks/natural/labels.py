@@ -51,7 +51,7 @@ def read_drugs(path: Path = FOLDER / "drugs.txt") -> list[DrugText]:
     found = []
     for block in path.read_text(encoding="utf-8").strip().split("\n\n"):
         head, *lines = block.split("\n")
-        ingredient, brand, group, kind = head.removeprefix("# ").split(" | ")
+        ingredient, brand, group, kind = head.removeprefix("# ").split(" | ")[:4]
         sections = dict(line.split(": ", 1) for line in lines)
         found.append(DrugText(ingredient, brand, group, kind == "otc", sections))
     return found

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from natural.filed import find_right_sections, read_filed_answers, read_filed_drugs
 from natural.labels import NO_FIELD, read_drugs, read_questions
 from natural.published import (
     DIGITS,
@@ -307,6 +308,24 @@ def read_labels(at: NaturalPlaces, half: Half) -> list[NaturalQuestion]:
     ]
 
 
+def read_filed(at: NaturalPlaces, half: Half) -> list[NaturalQuestion]:
+    """MedicationQA's questions whose answer is a label; right is such a section of the drug's."""
+    answers = list(read_filed_answers(at.data))
+    drugs = read_filed_drugs(answers)
+    return [
+        NaturalQuestion(
+            f"medicationqa:{one.id}",
+            one.question,
+            documents=frozenset(
+                _name_section(f"SPL:{set_id} version 1", heading)
+                for set_id, heading in find_right_sections(one, drugs)
+            ),
+        )
+        for one in answers
+        if one.is_label and in_half(f"medicationqa:{one.id}", half)
+    ]
+
+
 def _label_headings(field: str) -> Iterator[str]:
     """Where a section stands: openFDA has no field for some of those of special populations."""
     yield heading_of(field)
@@ -332,6 +351,7 @@ SETS: Mapping[str, NaturalSet] = {
         NaturalSet("kqa", "consumer", "patients' questions, physicians' answers", read_kqa),
         NaturalSet("covidqa", "covid", "experts' questions over articles", read_covid),
         NaturalSet("labels", "labels", "consumers' questions over drug labels", read_labels),
+        NaturalSet("filed", "filed", "consumers' questions that labels answer", read_filed),
         NaturalSet("healthsearchqa", "open", "what people search for", read_health_search),
         NaturalSet("absent", "open", "diseases that no text names", read_absent(_ABSENT_FORMS)),
         NaturalSet("absent-two", "open", "these in two sentences", read_absent(_ABSENT_IN_TWO)),

@@ -28,7 +28,7 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import BackendChoice
 from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.settings import Settings
-from osler.sources.formats.labels import KIND
+from osler.sources.catalogue import DRUG_LABEL
 from osler.types import Locator, Passage, Usage
 from osler_lab.testing.scripted import HashingEncoder, tokens_of
 from osler_serve.app import build_state, create_app
@@ -160,7 +160,7 @@ def put_label(kb: KnowledgeBase, id: str, title: str, source: str = "label") -> 
     texts = [("Product", "Effective: 2021-05-01"), ("Overdosage", f"<b>{title}</b>: call.")]
     if id == "w1":
         texts.append(("Drug interactions", "Aspirin adds to bleeding."))
-    where = [Locator(section, kind=KIND, code=f"SPL:{id}") for section, _ in texts]
+    where = [Locator(section, kind=DRUG_LABEL, code=f"SPL:{id}") for section, _ in texts]
     kb.put(
         Passage(f"{source}:{id}#{n}", text, source, title, where[n])
         for n, (_, text) in enumerate(texts)

@@ -7,15 +7,21 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from osler.answer.checks import AskedFacts
 from osler.answer.sections import (
+    FAVOUR,
+    LABEL_SECTION,
     SURE,
     choose_subject,
+    favour_kind,
     find_asked_kind,
     find_subject,
     lead_with_section,
     quote_section,
+    weigh_label_sections,
 )
 from osler.answer.sentences import QuoteCandidate
+from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.kinds import Kind
 from osler.types import Hit, Locator, Passage
 
@@ -226,3 +232,78 @@ async def test_the_section_leads_and_is_at_least_as_sure_as_its_heading() -> Non
     ]
     assert lead_with_section([], [near]) == [near]
     assert lead_with_section(quotes, []) == []
+
+
+def read(question: str) -> AskedFacts:
+    return AskedFacts(QuestionReader().read(question))
+
+
+@dataclass
+class NearHeadings:
+    """A scorer to which the question is as near to each heading and each sentence as it is told."""
+
+    heading: float
+    sentence: float
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        return tuple(
+            self.sentence if text.endswith((".", "。")) else self.heading for text in texts
+        )
+
+
+@pytest.mark.parametrize(
+    ("question", "sentences"),
+    [
+        ("medicines for my migraine, which are there?", (DEFINED, TREATED)),
+        ("偏头痛怎么治", ("偏头痛是一侧的搏动性头痛。", "发作早期口服曲普坦。")),
+    ],
+)
+async def test_a_question_that_is_nearest_to_a_heading_favours_what_is_of_its_kind(
+    question: str, sentences: tuple[str, str]
+) -> None:
+    one = hit(*sentences, title="Migraine", section="Acute treatment")
+    at = len(sentences[0])
+    end = at + 1 + len(sentences[1])
+    found = [QuoteCandidate(one, 0, at, 0.9), QuoteCandidate(one, at + 1, end, 0.8)]
+    kinds = KnownKinds(telling=[sentences[1]])
+    favoured = await favour_kind(read(question), found, kinds, NearHeadings(0.9, 0.5))
+    assert [one.favour for one in favoured] == [0.05 * FAVOUR, 0.9 * FAVOUR]
+    assert [one.relevance for one in favoured] == [0.9, 0.8]
+    assert await favour_kind(read(question), found, kinds, NearHeadings(0.5, 0.5)) == found
+    of_two_kinds = "why migraine, and how is it treated?"
+    assert await favour_kind(read(of_two_kinds), found, kinds, NearHeadings(1, 0)) == found
+    assert await favour_kind(read(question), [], kinds, NearHeadings(1, 0)) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "fails"),
+    [("which medicines for migraine?", False), ("which medicines for pulmonary embolism?", True)],
+)
+async def test_what_stands_under_no_name_of_a_topics_disease_only_mentions_it(
+    question: str, fails: bool
+) -> None:
+    one = hit(DEFINED, title="Neurology", section="Migraine > Acute treatment")
+    found = [QuoteCandidate(one, 0, len(DEFINED), 0.9)]
+    (favoured,) = await favour_kind(read(question), found, KnownKinds(), NearHeadings(0.9, 0.5))
+    assert favoured.failed == ({"another disease", "another subject"} if fails else frozenset())
+
+
+@dataclass
+class AskedHeadings:
+    """A scorer for which one heading is asked for."""
+
+    heading: str
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        return tuple(float(text == self.heading) for text in texts)
+
+
+async def test_the_section_of_a_label_that_is_asked_for_gains() -> None:
+    question, sections = "how many tablets a day", AskedHeadings("Dosage and administration")
+    dose = hit(TREATED, title="Zolmitriptan (ZOMIG)", section="Dosage and administration")
+    locator = replace(dose.passage.locator, kind="Drug label")
+    label = replace(dose, passage=replace(dose.passage, locator=locator))
+    assert await weigh_label_sections(question, [label, dose], sections) == [LABEL_SECTION, 0.0]
+    assert await weigh_label_sections(question, [dose], sections) == [0.0]
+    assert await weigh_label_sections("一天几片", [label], sections) == [0.0]
+    assert await weigh_label_sections(question, [label], None) == [0.0]

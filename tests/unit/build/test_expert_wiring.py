@@ -10,8 +10,9 @@ from conformance import RelevanceKit
 from osler.answer.extractive import ExtractiveComposer
 from osler.build import Parts
 from osler.build.composers import evidence_gate
-from osler.build.hub import _open_judge, open_judges, open_kinds
-from osler.kb.encoders.base import MiniLMEncoder
+from osler.build.hub import _open_judge, open_judges, open_section_experts
+from osler.kb.encoders.base import EncoderByLanguage, MiniLMEncoder
+from osler.kb.encoders.e5 import E5Encoder
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts import cards
 from osler.retrieve.experts.cards import (
@@ -24,6 +25,7 @@ from osler.retrieve.experts.cards import (
 )
 from osler.retrieve.experts.judge import JUDGE, JudgedText, JudgeRelevance
 from osler.retrieve.experts.kinds import SentenceKinds
+from osler.retrieve.experts.label_sections import LabelSections
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Settings
 from osler.trace import Run
@@ -74,20 +76,32 @@ def test_by_default_the_judge_reads_sentences(packaged: Relevance) -> None:
     assert gate.fits["zh"].judged == 0
 
 
-def test_kinds_that_cannot_be_used_are_told(
+def test_kinds_and_sections_that_cannot_be_used_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = HashingEncoder()
     encoder.identity = MiniLMEncoder.identity
-    kinds, faults = open_kinds(Settings(), encoder)
+    kinds, sections, faults = open_section_experts(Settings(), encoder)
     assert isinstance(kinds, SentenceKinds)
+    assert isinstance(sections, LabelSections)
     assert faults == ()
-    assert open_kinds(choose(judge="off"), encoder) == (None, ())
-    assert open_kinds(Settings(), HashingEncoder()) == (None, ())
+    nothing = (None, None, ())
+    assert open_section_experts(choose(judge="off"), encoder) == nothing
+    assert open_section_experts(Settings(), HashingEncoder()) == nothing
     monkeypatch.setattr(cards, "packaged_folder", lambda: tmp_path)
-    kinds, (fault,) = open_kinds(Settings(), encoder)
-    assert kinds is None
+    *opened, (fault,) = open_section_experts(Settings(), encoder)
+    assert opened == [None, None]
     assert "no expert 'kinds'" in fault
+
+
+def test_chinese_alone_has_kinds_and_no_sections_of_labels() -> None:
+    chinese, other = HashingEncoder(), HashingEncoder()
+    chinese.identity = E5Encoder.identity
+    encoder = EncoderByLanguage(other, {"zh": chinese})
+    kinds, sections, faults = open_section_experts(Settings(), encoder)
+    assert isinstance(kinds, SentenceKinds)
+    assert kinds.models.keys() == {"zh"}
+    assert (sections, faults) == (None, ())
 
 
 def test_where_it_is_off_relevance_alone_decides() -> None:

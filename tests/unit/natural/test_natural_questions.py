@@ -7,13 +7,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 from natural.asking import AskedRow, NaturalLog, outcome_of
+from natural.filed import (
+    find_right_sections,
+    read_filed_answers,
+    read_filed_drugs,
+    set_id_of,
+)
 from natural.fitting import fit_answers, fit_logistic, share_right
 from natural.questions import (
+    Half,
     NaturalPlaces,
     NaturalQuestion,
     in_half,
     places_of,
     read_covid,
+    read_filed,
     read_plain,
 )
 from natural.rules import SimpleRules, cut_sentences, cut_words
@@ -174,3 +182,17 @@ def test_an_outcome_is_what_the_evidence_is_used_as() -> None:
     assert outcome_of(Answer()) == "refused"
     assert outcome_of(Answer(evidence=(Evidence(hit, 0, 4, "nearest"),))) == "nearest"
     assert outcome_of(Answer(evidence=(Evidence(hit, 0, 4, "answer"),))) == "answer"
+
+
+@pytest.mark.parametrize("half", ["dev", "test"])
+def test_a_label_that_answers_has_other_sections_and_its_own(half: Half, shared_data: Path) -> None:
+    asked = read_filed(NaturalPlaces(shared_data, PLACES / "benchmarks", PLACES), half)
+    assert len(asked) == {"dev": 55, "test": 91}[half]
+    answers = [one for one in read_filed_answers(shared_data) if one.is_label]
+    drugs = read_filed_drugs(answers)
+    assert all(len(drug.sections) >= 8 for drug in drugs.values())
+    for one in answers:
+        assert one.answer in drugs[one.drug].sections[one.field]
+        assert any(set_id == set_id_of(one.drug) for set_id, _ in find_right_sections(one, drugs))
+    places = {place for question in asked for place in question.documents}
+    assert all(place.startswith("SPL:") for place in places)

@@ -27,7 +27,7 @@ def test_no_page_of_the_test_part_is_learnt_from(shared_data: Path) -> None:
 
 
 def test_it_is_trained_and_measured(shared_data: Path, tmp_path: Path) -> None:
-    card = train_kinds(shared_data, tmp_path / KINDS, HashingEncoder())
+    card = train_kinds(shared_data, tmp_path / KINDS, {"en": HashingEncoder()})
     assert open_expert(KINDS, tmp_path / KINDS).card == card
     (figure,) = card.figures
     assert figure.gain is not None

@@ -9,7 +9,7 @@ import pytest
 from osler.errors import UnknownPassage
 from osler.kb.base import KnowledgeBase
 from osler.retrieve.labels import find_labels, ingredient_of, shared_headings
-from osler.sources.formats.labels import KIND
+from osler.sources.catalogue import DRUG_LABEL
 from osler.types import Locator, Passage
 
 
@@ -18,7 +18,9 @@ def passages(
 ) -> list[Passage]:
     said = [("Product", f"Brand: X\nEffective: {day}"), *sections]
     return [
-        Passage(f"{source}:{id}#{n}", text, source, title, Locator(section, kind=KIND, code=id))
+        Passage(
+            f"{source}:{id}#{n}", text, source, title, Locator(section, kind=DRUG_LABEL, code=id)
+        )
         for n, (section, text) in enumerate(said)
     ]
 

@@ -17,7 +17,6 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
-from osler.answer.suggested import suggest_questions
 from osler.errors import UnknownPassage
 from osler.runs.files import find_answer
 from osler.runs.threads import Thread, ThreadStore, UnknownThread
@@ -31,6 +30,7 @@ from osler_serve.ledger import LedgerEntry
 from osler_serve.problems import RefusedRequest
 from osler_serve.run_views import load_run, sees_run, stop_run, walk_entries
 from osler_serve.state import ServerState
+from osler_serve.suggested import suggest_questions
 
 router = APIRouter(prefix="/api/v1", tags=["threads"], responses=schemas.PROBLEMS)
 ConversationId = Annotated[

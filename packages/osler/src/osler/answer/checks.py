@@ -8,7 +8,7 @@ sentence (`osler.answer.gate`), which may still be the nearest. Their ablations 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -237,6 +237,12 @@ def names_another_disease(facts: AskedFacts, quote: ReadQuote) -> bool:
     return not any(read.has_any(names) for names in facts.diseases)
 
 
+def is_headed_by_asked(facts: AskedFacts, quote: QuoteCandidate) -> bool:
+    """Whether the passage stands under a disease that is asked about, if one is."""
+    heading = ReadText(quote.hit.passage.heading)
+    return not facts.diseases or any(heading.has_any(names) for names in facts.diseases)
+
+
 def is_named_nowhere(facts: AskedFacts, texts: Sequence[str]) -> bool:
     """Whether diseases are all that is asked about, and no text names one of them."""
     named = facts.diseases
@@ -350,12 +356,12 @@ ASTRAY = frozenset({"another drug", "another drug by name", "both", "background"
 """Checks that a quote behind another may not fail, where the first passes them."""
 
 
-def weigh_failures(names: Sequence[str]) -> int:
+def weigh_failures(names: Collection[str]) -> int:
     """How much the failed checks count together."""
     return len(names) + (_AS_MUCH_AS - 1) * len(DECISIVE.intersection(names))
 
 
-def is_withheld(facts: AskedFacts, failed: Sequence[str]) -> bool:
+def is_withheld(facts: AskedFacts, failed: Collection[str]) -> bool:
     """Whether a sentence may not be shown even as nearest: a dose is asked for, and it is no
     sentence about that drug. Of 52 that were shown so to dev and seen questions one was right."""
     return facts.wants_dose and "another drug" in failed

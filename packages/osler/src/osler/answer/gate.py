@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import exp, fsum
 
+from osler.answer import sections
 from osler.answer.checks import (
     CHECKS,
     AskedFacts,
@@ -27,7 +28,6 @@ from osler.answer.checks import (
 )
 from osler.answer.columns import names_row, stands_alone, weigh_rows
 from osler.answer.precedence import find_warnings, may_warn, put_first
-from osler.answer.sections import choose_subject, lead_with_section, quote_section
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.errors import ModelError
 from osler.kb.store.passages import indexed_text
@@ -162,6 +162,8 @@ class EvidenceGate:
     """Name of what makes the probability, and of its weights."""
     kinds: Relevance | None = None
     """How much a sentence is of a kind (`SentenceKinds`), for questions that ask for a section."""
+    label_sections: Relevance | None = None
+    """How likely what is under a heading of a drug's label answers (`LabelSections`)."""
     answers: float = 0.4
     """Least probability of an answer."""
     nearest: float = 0.14
@@ -186,7 +188,7 @@ class EvidenceGate:
         """
         is_option = bool(query and query != question.text)
         spelt = self.reader.read(question.text).spelt
-        own = [] if is_option else choose_subject(spelt, hits)
+        own = [] if is_option else sections.choose_subject(spelt, hits)
         # In English sections do it, and what is headed otherwise may answer, too.
         read = own if question.language == "zh" else []
         found = await self._weigh_languages(query or question.text, read)
@@ -196,7 +198,9 @@ class EvidenceGate:
             return WeighedEvidence([])
         if not is_option:
             found = put_first(AskedFacts(self.reader.read(question.text)), found)
-        found = lead_with_section(await quote_section(spelt, own, self.kinds), found)
+        found = sections.lead_with_section(
+            await sections.quote_section(spelt, own, self.kinds), found
+        )
         share = found[0].relevance
         sureness = Sureness(share, self.identity)
         if is_option or (share >= self.answers and _may_answer(question.text, found[0], hits)):
@@ -276,6 +280,9 @@ class EvidenceGate:
     ) -> list[QuoteCandidate]:
         """The most relevant sentences, with what `match` makes of them in their relevance."""
         found = (await self.rank_by_relevance(facts, hits))[:most]
+        if self.kinds is not None:
+            scorer = self._meaning_of(facts) or self.relevance
+            found = await sections.favour_kind(facts, found, self.kinds, scorer)
         if self.match is None or not found:
             return found
         texts = [f"{one.hit.passage.heading}. {one.text}" for one in found]
@@ -294,13 +301,13 @@ class EvidenceGate:
         usual = fsum(one.relevance for one in found) / len(found)
         weighed = []
         for one, logit in zip(found, judged, strict=True):
-            names = failed_checks(facts, one, self.checks)
+            names = {*failed_checks(facts, one, self.checks), *one.failed}
             if is_withheld(facts, names):
                 continue
             scores = (one.relevance, logit, weigh_failures(names))
             share = fit.find_share(*scores, one.relevance - usual)
             quote = replace(one, relevance=share, failed=frozenset(names))
-            weighed.append((fit.find_place(*scores), quote))
+            weighed.append((fit.find_place(*scores) + one.favour, quote))
         return [one for _, one in sorted(weighed, key=lambda pair: -pair[0])]
 
     async def rank_by_relevance(
@@ -338,7 +345,9 @@ class EvidenceGate:
         else:
             shares = await self._measure_words(asked, texts)
             scores = tuple(PASSAGE_WORDS * one for one in shares)
-        return dict(zip([hit.passage.id for hit in hits], scores, strict=True))
+        more = await sections.weigh_label_sections(asked, hits, self.label_sections)
+        ids = [hit.passage.id for hit in hits]
+        return {id: score + own for id, score, own in zip(ids, scores, more, strict=True)}
 
     def _meaning_of(self, facts: AskedFacts) -> Relevance | None:
         return self.meaning if language_of(facts.asked.written) in BY_MEANING else None
@@ -367,10 +376,8 @@ def _by_relevance(one: QuoteCandidate) -> tuple[float, int, int]:
 def _may_answer(asked: str, first: QuoteCandidate, hits: Sequence[Hit]) -> bool:
     """Whether a quote may answer by its language: beside texts in that of the question one in the
     other is at most near. Names that have no word in it are lost ("naproxen with warfarin")."""
-    language = language_of(asked)
-    if first.hit.passage.language == language:
-        return True
-    return all(hit.passage.language != language for hit in hits)
+    own, first_in = language_of(asked), first.hit.passage.language
+    return first_in == own or all(hit.passage.language != own for hit in hits)
 
 
 def _choose_texts(hits: Sequence[Hit]) -> Sequence[Hit]:

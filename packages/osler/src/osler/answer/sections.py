@@ -6,6 +6,9 @@ heading: of a migraine's treatment the nearest is its definition. So, in English
 is headed by what is asked is quoted in its order, from where sentences of the kind begin
 (`osler.retrieve.experts.kinds`): under "Treatment" the first may still say what the disease is,
 under "Features and treatment" many do.
+
+Of other questions that are nearer to a heading than to any sentence ("medicines for crohn's"), in
+Chinese as well, the sentences of the kind that is asked for go first.
 """
 
 from __future__ import annotations
@@ -15,17 +18,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-from osler.answer.checks import other_names
+from osler.answer.checks import AskedFacts, is_headed_by_asked, other_names
 from osler.answer.named import find_asked_drugs
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.retrieve.entity_names import fold_words
 from osler.retrieve.experts.kinds import Kind
-from osler.sources.catalogue import UNTRUSTED, trust_of
+from osler.sources.catalogue import DRUG_LABEL, UNTRUSTED, trust_of
 from osler.text import has_cjk, language_of, read_packaged_table
-from osler.types import Hit, Relevance
+from osler.types import Hit, Language, Relevance
 
 SURE = 0.5
 """Least probability of a section that is headed by the subject and by what is asked."""
+FAVOUR = 1.0
+"""What a sentence that is wholly of the kind asked for gains in the order."""
+_ELSEWHERE = frozenset({"another disease", "another subject"})
+LABEL_SECTION = 0.4
+"""What the section of a label gains that is surely asked for, where relevance lies about 1."""
+_NEARER: Mapping[Language, float] = {"en": 0.11, "zh": 0.03}
+"""By how much a question must be nearer to a heading than to any sentence."""
 _LONGEST = 160
 """Characters of a question that asks for a section and nothing else."""
 _GIVES = re.compile(r"\b(?:give|take|start|do|use)\b", re.IGNORECASE)
@@ -147,6 +157,46 @@ async def quote_section(
     read = [await _read_section(kind, asked, hit, kinds) for hit in own]
     found = [one for one in read if one.is_headed or (one.is_open and one.worth >= _TELLING)]
     return max(found, key=lambda one: one.rank).quotes if found else []
+
+
+async def favour_kind(
+    facts: AskedFacts, found: Sequence[QuoteCandidate], kinds: Relevance, scorer: Relevance
+) -> list[QuoteCandidate]:
+    """The sentences, those of the kind that is asked for favoured, where the question says nothing
+    beside a disease and the kind, or is nearer to a heading than to what stands under any: it asks
+    for a topic, and nearness to the question does not tell them apart. What then stands under no
+    name of the disease only mentions it. A label's headings are those of any drug."""
+    asked = facts.asked.written
+    kind = find_asked_kind(asked)
+    of_label = any(one.hit.passage.locator.kind == DRUG_LABEL for one in found)
+    if kind is None or not found or of_label:
+        return list(found)
+    texts = [one.text for one in found]
+    heads = [" ".join(_parts(one.hit)[-2:]) for one in found]
+    if not any(find_subject(asked, kind, names) for names in facts.diseases):
+        near = await scorer.relevance(asked, [*texts, *heads])
+        if max(near[len(texts) :]) - max(near[: len(texts)]) < _NEARER[language_of(asked)]:
+            return list(found)
+    shares = await kinds.relevance(kind, texts)
+    return [
+        replace(
+            one,
+            favour=FAVOUR * share,
+            failed=frozenset() if is_headed_by_asked(facts, one) else _ELSEWHERE,
+        )
+        for one, share in zip(found, shares, strict=True)
+    ]
+
+
+async def weigh_label_sections(
+    asked: str, hits: Sequence[Hit], sections: Relevance | None
+) -> Sequence[float]:
+    """What each hit gains as a section of a drug's label that is likely asked for, else 0."""
+    of_labels = [hit.passage.locator.kind == DRUG_LABEL for hit in hits]
+    if sections is None or not any(of_labels) or has_cjk(asked):
+        return [0.0] * len(hits)
+    shares = await sections.relevance(asked, [_parts(hit)[-1] for hit in hits])
+    return [LABEL_SECTION * one * of for one, of in zip(shares, of_labels, strict=True)]
 
 
 @lru_cache(maxsize=4096)

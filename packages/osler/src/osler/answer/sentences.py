@@ -119,6 +119,8 @@ class QuoteCandidate:
     relevance: float
     failed: frozenset[str] = frozenset()
     """Checks about medicine (`osler.answer.checks`) that it fails."""
+    favour: float = 0.0
+    """What counts for it in the order and not in the probability."""
 
     @property
     def text(self) -> str:

@@ -81,6 +81,8 @@ class Parts:
     """Why an expert that is set is not in use; for the reader."""
     kinds: Relevance | None = None
     """How much a sentence is of a kind (`osler.retrieve.experts.kinds`); there with the judge."""
+    label_sections: Relevance | None = None
+    """How likely a section of a drug's label answers, by its heading; there with the judge."""
 
     @property
     def order(self) -> PooledOrder:

@@ -110,6 +110,7 @@ def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
         parts.coverage,
         meaning=parts.meaning,
         kinds=parts.kinds,
+        label_sections=parts.label_sections,
         faults=parts.faults,
         answers=chosen.answers_from,
         nearest=chosen.nearest_from,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
@@ -20,6 +21,7 @@ from osler.retrieve.experts.judge import (
     MatchRelevance,
 )
 from osler.retrieve.experts.kinds import KINDS, SentenceKinds
+from osler.retrieve.experts.label_sections import LABEL_SECTIONS, LabelSections
 from osler.retrieve.pooled import RerankedRetriever
 from osler.settings import (
     EmbedderSettings,
@@ -30,7 +32,7 @@ from osler.settings import (
 )
 from osler.sources.catalogue import EMR, GRAPH
 from osler.text import load_plugins
-from osler.types import Relevance, Retriever
+from osler.types import Language, Relevance, Retriever
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
@@ -181,26 +183,34 @@ def open_judges(
 
 def open_experts(
     settings: Settings, encoder: Encoder, reader: QuestionReader
-) -> tuple[Relevance | None, Relevance | None, tuple[str, ...], Relevance | None]:
-    """As `open_judges`, and as `open_kinds` behind the faults of both."""
+) -> tuple[Relevance | None, Relevance | None, tuple[str, ...], Relevance | None, Relevance | None]:
+    """As `open_judges`, and as `open_section_experts` before and behind the faults of all."""
     judge, match, faults = open_judges(settings, reader)
-    kinds, unusable = open_kinds(settings, encoder)
-    return judge, match, (*faults, *unusable), kinds
+    kinds, label_sections, unusable = open_section_experts(settings, encoder)
+    return judge, match, (*faults, *unusable), kinds, label_sections
 
 
-def open_kinds(settings: Settings, encoder: Encoder) -> tuple[Relevance | None, tuple[str, ...]]:
-    """Opens the expert that tells kinds of sentences, beside the judge and over the packaged
-    encoder, where these are set; else, or where it cannot be used, none, with what the reader of
-    answers must know of it."""
+def open_section_experts(
+    settings: Settings, encoder: Encoder
+) -> tuple[Relevance | None, Relevance | None, tuple[str, ...]]:
+    """Opens the experts that tell kinds of sentences and sections of labels, beside the judge and
+    over those of the packaged encoders that are set; else, or where one of them cannot be used,
+    neither, with what the reader of answers must know of it."""
     from osler.kb.encoders.base import MiniLMEncoder, encoder_for
+    from osler.kb.encoders.e5 import E5Encoder
 
-    english = encoder_for(encoder, "en")
-    if settings.answer.judge != JUDGE or english.identity != MiniLMEncoder.identity:
-        return None, ()
+    packaged: Mapping[Language, str] = {"en": MiniLMEncoder.identity, "zh": E5Encoder.identity}
+    own = {language: encoder_for(encoder, language) for language in packaged}
+    own = {one: made for one, made in own.items() if made.identity == packaged[one]}
+    if settings.answer.judge != JUDGE or not own:
+        return None, None, ()
     try:
-        return SentenceKinds.of_expert(open_expert(KINDS), english), ()
+        kinds = SentenceKinds.of_expert(open_expert(KINDS), own)
+        if "en" not in own:
+            return kinds, None, ()
+        return kinds, LabelSections.of_expert(open_expert(LABEL_SECTIONS), own["en"]), ()
     except ModelError as error:
-        return None, (str(error),)
+        return None, None, (str(error),)
 
 
 def search_server(settings: Settings) -> Retriever | None:

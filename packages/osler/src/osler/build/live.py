@@ -39,6 +39,7 @@ from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.methods.omni.planners import SourceDescription
 from osler.retrieve.experts.judge import JUDGE, MATCH
 from osler.retrieve.experts.kinds import KINDS
+from osler.retrieve.experts.label_sections import LABEL_SECTIONS
 from osler.retrieve.hybrid import question_reader
 from osler.retrieve.instructions import InstructionFreeRetriever
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
@@ -143,6 +144,8 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
         judge=parts.judge and WrappedRelevance(JUDGE, parts.judge, tape),
         match=parts.match and WrappedRelevance(MATCH, parts.match, tape),
         kinds=parts.kinds and WrappedRelevance(KINDS, parts.kinds, tape),
+        label_sections=parts.label_sections
+        and WrappedRelevance(LABEL_SECTIONS, parts.label_sections, tape),
     )
 
 
@@ -166,9 +169,9 @@ def replay_parts(
     """
     player = TapePlayer(tape)
     # A scorer that the tape does not know was not there, or had nothing to score.
-    pool, meaning, judge, match, kinds = (
+    pool, meaning, judge, match, kinds, label_sections = (
         WrappedRelevance(name, None, player) if name in tape.scorers else None
-        for name in ("pool", "meaning", JUDGE, MATCH, KINDS)
+        for name in ("pool", "meaning", JUDGE, MATCH, KINDS, LABEL_SECTIONS)
     )
     return Parts(
         {role: _replayed_model(player, name) for role, name in names.items()},
@@ -185,4 +188,5 @@ def replay_parts(
         judge,
         match,
         kinds=kinds,
+        label_sections=label_sections,
     )

@@ -16,7 +16,8 @@ from osler.errors import UnknownPassage
 from osler.kb.reader import KnowledgeBaseReader
 from osler.retrieve.entity_names import packaged_names
 from osler.retrieve.lexicon import packaged_lexicon
-from osler.sources.formats.labels import HEADINGS, KIND, PRODUCT, shared_heading
+from osler.sources.catalogue import DRUG_LABEL
+from osler.sources.formats.labels import HEADINGS, PRODUCT, shared_heading
 from osler.sources.formats.reading import names_in
 from osler.types import Passage
 
@@ -82,7 +83,7 @@ def find_labels(
     pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, _names_of(name)))})\b", re.IGNORECASE)
     found = [
         _read_head(kb, f"{source}:{id}")
-        for source, id, title in kb.documents_of_kind(KIND)
+        for source, id, title in kb.documents_of_kind(DRUG_LABEL)
         if may_open(source, id) and (pattern.search(title) or id == name.strip().lower())
     ]
     if not found:

@@ -20,6 +20,8 @@ BOOK, GUIDELINE, RESEARCH, WIKI, GRAPH = "book", "guideline", "research", "wiki"
 WEB, TRIAL = "web", "trial"
 TABLE = "table"
 """Kind of the documents that are rows of a table."""
+DRUG_LABEL = "Drug label"
+"""Kind of the documents that are labels of drugs."""
 HELD = ".held"
 """Ends the name of the source in which held documents wait; no search takes it unless named."""
 

@@ -1,17 +1,20 @@
 """`kinds`: what a sentence of a medical text tells: a treatment, symptoms, causes, and so on.
 
 A linear model over the packaged encoder's vector of the sentence alone, without its heading. It
-learnt from MedQuAD, whose answers stand under questions of a stated type.
+learnt from MedQuAD, whose answers stand under questions of a stated type. Chinese sentences have a
+model of their own, over the multilingual encoder's vectors of the same English sentences.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from osler.errors import ModelError
+from osler.text import language_of
+from osler.types import Language
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,36 +28,52 @@ Kind = Literal["treatment", "symptoms", "diagnosis", "causes", "prevention"]
 """What a question may ask for; the model knows more (`features` of its card)."""
 
 
-@dataclass(frozen=True)
-class SentenceKinds:
-    """Tells how much sentences are of a kind, as a `Relevance` whose query is the kind's name."""
+@dataclass(frozen=True, slots=True)
+class KindModel:
+    """The linear model of one language, over the vectors of its encoder."""
 
     encoder: Encoder
-    names: tuple[str, ...]
     weights: NDArray[Any]
     """Of shape (kinds, numbers of a vector)."""
     bias: NDArray[Any]
 
+
+@dataclass(frozen=True)
+class SentenceKinds:
+    """Tells how much sentences are of a kind, as a `Relevance` whose query is the kind's name."""
+
+    names: tuple[str, ...]
+    models: Mapping[Language, KindModel]
+
     @classmethod
-    def of_expert(cls, expert: ShelvedExpert, encoder: Encoder) -> SentenceKinds:
+    def of_expert(
+        cls, expert: ShelvedExpert, encoders: Mapping[Language, Encoder]
+    ) -> SentenceKinds:
         """Raises `ModelError` for weights that do not fit the card."""
         tensors, names = expert.read_tensors(), expert.card.features
-        weights, bias = tensors.get("weights"), tensors.get("bias")
-        if weights is None or bias is None or not len(weights) == len(names) == len(bias):
-            raise ModelError(
-                f"the weights of the expert {expert.card.name!r} do not fit its card",
-                fix="train it again: research/experts/train_kinds.py",
-            )
-        return cls(encoder, names, weights.astype("float32"), bias.astype("float32"))
+        models = {}
+        for language, encoder in encoders.items():
+            weights, bias = (tensors.get(f"{name}_{language}") for name in ("weights", "bias"))
+            if weights is None or bias is None or not len(weights) == len(names) == len(bias):
+                raise ModelError(
+                    f"the weights of the expert {expert.card.name!r} do not fit its card",
+                    fix="train it again: research/experts/train_kinds.py",
+                )
+            models[language] = KindModel(encoder, weights.astype("float32"), bias.astype("float32"))
+        return cls(names, models)
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        """Of each sentence the probability that it is of the kind `query`."""
-        return await asyncio.to_thread(self._weigh, query, list(texts)) if texts else ()
+        """Of each sentence the probability that it is of the kind `query`; 0 where their language
+        has no model. All are of the language of the first."""
+        model = self.models.get(language_of(texts[0])) if texts else None
+        if model is None:
+            return (0.0,) * len(texts)
+        return await asyncio.to_thread(self._weigh, model, query, list(texts))
 
-    def _weigh(self, kind: str, sentences: list[str]) -> tuple[float, ...]:
+    def _weigh(self, model: KindModel, kind: str, sentences: list[str]) -> tuple[float, ...]:
         import numpy as np
 
-        logits = self.encoder.encode(sentences, kind="passage") @ self.weights.T + self.bias
+        logits = model.encoder.encode(sentences, kind="passage") @ model.weights.T + model.bias
         shares = np.exp(logits - logits.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
         return tuple(map(float, shares[:, self.names.index(kind)]))

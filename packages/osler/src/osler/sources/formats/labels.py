@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
+from osler.sources.catalogue import DRUG_LABEL
 from osler.sources.formats.json_lines import first_keys, items_at, read_items, text_in
 from osler.sources.formats.reading import id_of, names_in
 from osler.sources.formats.safe_xml import (
@@ -34,8 +35,6 @@ from osler.sources.formats.sections import finish_document
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import clean_text, make_slug, one_line
 
-KIND = "Drug label"
-"""The kind of every label's document."""
 PRODUCT = "Product"
 """Heading of the section that says which product it is."""
 _LICENCE = "public document (DailyMed, openFDA)"
@@ -297,7 +296,7 @@ def _make_label(
         date=day,
         url=f"https://dailymed.nlm.nih.gov/dailymed/lookup.cfm?setid={set_id}",
         code=f"SPL:{set_id} version {number}",
-        kind=KIND,
+        kind=DRUG_LABEL,
         licence=_LICENCE,
         version=max(number, 1),
     )

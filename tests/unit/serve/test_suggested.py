@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from osler.answer.suggested import MOST, suggest_questions
 from osler.types import Locator, Passage, Question
+from osler_serve.suggested import MOST, suggest_questions
 
 ASKED = Question("", "How is gout treated in the acute attack?")
 
