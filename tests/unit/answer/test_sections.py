@@ -254,8 +254,8 @@ class NearHeadings:
 @pytest.mark.parametrize(
     ("question", "sentences"),
     [
-        ("medicines for my migraine, which are there?", (DEFINED, TREATED)),
-        ("偏头痛怎么治", ("偏头痛是一侧的搏动性头痛。", "发作早期口服曲普坦。")),
+        ("medicines for my migraine on the ferry?", (DEFINED, TREATED)),
+        ("偏头痛老是不好，平时怎么治才行", ("偏头痛是一侧的搏动性头痛。", "发作早期口服曲普坦。")),
     ],
 )
 async def test_a_question_that_is_nearest_to_a_heading_favours_what_is_of_its_kind(
@@ -277,14 +277,15 @@ async def test_a_question_that_is_nearest_to_a_heading_favours_what_is_of_its_ki
 
 @pytest.mark.parametrize(
     ("question", "fails"),
-    [("which medicines for migraine?", False), ("which medicines for pulmonary embolism?", True)],
+    [("medicines for migraine?", False), ("medicines for pulmonary embolism?", True)],
 )
 async def test_what_stands_under_no_name_of_a_topics_disease_only_mentions_it(
     question: str, fails: bool
 ) -> None:
     one = hit(DEFINED, title="Neurology", section="Migraine > Acute treatment")
     found = [QuoteCandidate(one, 0, len(DEFINED), 0.9)]
-    (favoured,) = await favour_kind(read(question), found, KnownKinds(), NearHeadings(0.9, 0.5))
+    # It says nothing beside the disease and the kind: however near a sentence is, it is a topic.
+    (favoured,) = await favour_kind(read(question), found, KnownKinds(), NearHeadings(0.1, 0.9))
     assert favoured.failed == ({"another disease", "another subject"} if fails else frozenset())
 
 
