@@ -237,10 +237,13 @@ def names_another_disease(facts: AskedFacts, quote: ReadQuote) -> bool:
     return not any(read.has_any(names) for names in facts.diseases)
 
 
-def is_headed_by_asked(facts: AskedFacts, quote: QuoteCandidate) -> bool:
-    """Whether the passage stands under a disease that is asked about, if one is."""
-    heading = ReadText(quote.hit.passage.heading)
-    return not facts.diseases or any(heading.has_any(names) for names in facts.diseases)
+def is_headed_by_another(facts: AskedFacts, quote: QuoteCandidate) -> bool:
+    """Whether the passage stands under a disease or a drug, and under no disease asked about."""
+    heading = quote.hit.passage.heading
+    if not facts.diseases or not (find_diseases(heading) or find_drugs(heading)):
+        return False
+    read = ReadText(heading)
+    return not any(read.has_any(names) for names in facts.diseases)
 
 
 def is_named_nowhere(facts: AskedFacts, texts: Sequence[str]) -> bool:

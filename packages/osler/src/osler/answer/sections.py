@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-from osler.answer.checks import AskedFacts, is_headed_by_asked, other_names
+from osler.answer.checks import AskedFacts, is_headed_by_another, other_names
 from osler.answer.named import find_asked_drugs
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.retrieve.entity_names import fold_words
@@ -164,8 +164,8 @@ async def favour_kind(
 ) -> list[QuoteCandidate]:
     """The sentences, those of the kind that is asked for favoured, where the question says nothing
     beside a disease and the kind, or is nearer to a heading than to what stands under any: it asks
-    for a topic, and nearness to the question does not tell them apart. What then stands under no
-    name of the disease only mentions it. A label's headings are those of any drug."""
+    for a topic, and nearness to the question does not tell them apart. What then stands under
+    another's name only mentions the disease. A label's headings are those of any drug."""
     asked = facts.asked.written
     kind = find_asked_kind(asked)
     of_label = any(one.hit.passage.locator.kind == DRUG_LABEL for one in found)
@@ -182,7 +182,7 @@ async def favour_kind(
         replace(
             one,
             favour=FAVOUR * share,
-            failed=frozenset() if is_headed_by_asked(facts, one) else _ELSEWHERE,
+            failed=_ELSEWHERE if is_headed_by_another(facts, one) else frozenset(),
         )
         for one, share in zip(found, shares, strict=True)
     ]

@@ -60,7 +60,12 @@ class LabelSections:
         tensors, names = expert.read_tensors(), expert.card.features
         weights, bias = tensors.get("weights"), tensors.get("bias")
         known = HEADED.keys() >= set(names)
-        if weights is None or bias is None or not len(weights) == len(names) == len(bias) * known:
+        if (
+            weights is None
+            or bias is None
+            or not known
+            or not len(weights) == len(names) == len(bias)
+        ):
             raise ModelError(
                 f"the weights of the expert {expert.card.name!r} do not fit its card",
                 fix="train it again: research/experts/train_label_sections.py",
