@@ -9,6 +9,7 @@ import pytest
 
 from osler.errors import BadConfig, KnowledgeBaseError, MalformedSource
 from osler.kb.base import KnowledgeBase
+from osler.kb.ingest import files
 from osler_lab.testing.scripted import HashingEncoder
 
 Row = tuple[str, str, str]
@@ -246,6 +247,23 @@ def test_an_interrupted_small_file_is_not_there_by_half_and_is_read_again(
     assert documents(kb) in {0, 1}
     kb.add(paths, source="book")
     assert documents(kb) == 151
+
+
+def test_files_that_progress_counts_as_read_are_there_for_everybody(
+    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_TOGETHER", 0.02)
+    for n, row in enumerate(many(60)):
+        jsonl(tmp_path / "in" / f"{n:03}.jsonl", row)
+    counted: list[tuple[int, int]] = []
+
+    def look(what: str, done: int, total: int | None) -> None:
+        with KnowledgeBase.open(kb.path) as other:
+            counted.append((done, documents(other)))
+
+    kb.add([tmp_path / "in"], source="book", progress=look)
+    assert len(counted) > 1
+    assert all(done == there for done, there in counted), counted
 
 
 def test_progress_counts_files_and_documents(kb: KnowledgeBase, tmp_path: Path) -> None:

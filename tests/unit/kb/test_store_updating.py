@@ -258,7 +258,11 @@ def test_another_reader_tries_dead_letters_again(
     assert kb.update().files == 0
 
 
-def test_what_a_kill_left_waiting_is_read_by_an_update(kb: KnowledgeBase, books: Path) -> None:
+def test_what_a_kill_left_waiting_is_read_by_an_update(
+    kb: KnowledgeBase, books: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_TOGETHER", 0)
+
     def interrupt(what: str, done: int, total: int | None) -> None:
         if (what, done) == ("files", 1):
             raise KeyboardInterrupt

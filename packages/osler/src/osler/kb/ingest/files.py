@@ -238,7 +238,8 @@ class _IngestJob:
 
         with self._commit_between() as commit_in_time:
             for number, item in enumerate(open_listing(listing, settled=skip_settled)):
-                self._progress("files", number, None)
+                if not self._db.in_transaction:  # what is said to be read outlives a kill
+                    self._progress("files", number, None)
                 self._read_item(item, root, read_checksum)
                 commit_in_time()
         with write_transaction(self._db):

@@ -227,10 +227,12 @@ def _run_pip(command: list[str], scratch: Path, log: Path, report: Callable[[], 
 
 
 def _bytes_in(folder: Path) -> int:
+    """Of what is there: pip moves files and folders while we look."""
     total = 0
-    for path in folder.rglob("*"):
-        with suppress(FileNotFoundError):  # pip moves files while we look
-            total += path.stat().st_size if path.is_file() else 0
+    for within, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += os.stat(os.path.join(within, name)).st_size
     return total
 
 
