@@ -298,7 +298,9 @@ def test_run_is_seen_by_whoever_could_find_the_same(
 def test_a_server_says_which_private_source_is_not_there(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with serve_osler(tmp_path, access={"private": ("guidelines", "book")}):
+    uploads = {"uploads": ("own",)}  # its first file makes it
+    with serve_osler(tmp_path, access={"private": ("guidelines", "book")}, serve=uploads):
         pass
     assert "not there: guidelines" in caplog.text
     assert "book" not in caplog.text
+    assert "guidelines, own" not in caplog.text

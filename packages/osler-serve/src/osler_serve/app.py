@@ -334,7 +334,8 @@ async def _warm_up(site: ServerState) -> None:
         _LOG.warning("not ready: %s", error)
         return
     kb = (await site.shelf.open_knowledge()).kb
-    if unknown := unknown_sources(site.settings, kb.sources):
+    # The first file makes the source of uploads; `osler doctor` names it until then.
+    if unknown := unknown_sources(site.settings, (*kb.sources, *site.settings.serve.uploads)):
         _LOG.warning("access names sources that are not there: %s", ", ".join(unknown))
 
 
