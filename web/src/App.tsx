@@ -1,6 +1,6 @@
 import { type FormEvent, useCallback, useEffect, useState } from "react";
 import * as api from "./api";
-import { useKept, useKeys } from "./hooks";
+import { draft, useKept, useKeys } from "./hooks";
 import { Ask } from "./pages/Ask";
 import { Compare } from "./pages/Compare";
 import { Concepts } from "./pages/Concepts";
@@ -28,6 +28,7 @@ export function App() {
   const [about, learn] = useState(NOBODY);
   const [locked, lock] = useState(false);
   const [aside, pull] = useState(false); // the list of conversations, where it has no place beside
+  const [asks, begin] = useState(0); // questions that were begun anew, each in an empty box
   const [patient, open] = useState<api.OpenPatient | null>(null);
   const speak = tongue(zh);
   const { words } = speak;
@@ -71,7 +72,7 @@ export function App() {
         <a className="mark" href="#/">
           Osler
         </a>
-        <a className="button main" href="#/">
+        <a className="button main" href="#/" onClick={() => (draft(""), begin((times) => times + 1))}>
           {words.newQuestion}
         </a>
         <button className="drawer" aria-expanded={aside} aria-controls="side" onClick={() => pull(!aside)}>
@@ -92,7 +93,7 @@ export function App() {
       <div className={aside ? "shell open" : "shell"} onClick={({ target }) => (target as Element).closest(".side a") && pull(false)}>
         {!locked && <Sidebar at={at} speak={speak} />}
         <main id="content" tabIndex={-1}>
-          {locked ? <Key words={words} done={look} /> : <Here at={at} speak={speak} about={about} />}
+          {locked ? <Key words={words} done={look} /> : <Here at={at} asks={asks} speak={speak} about={about} />}
         </main>
       </div>
       {!locked && <Drop speak={speak} />}
@@ -126,11 +127,11 @@ function Nav({ at, words }: { at: Place; words: Words }) {
   );
 }
 
-function Here({ at, speak, about }: { at: Place; speak: Tongue; about: api.About }) {
+function Here({ at, asks, speak, about }: { at: Place; asks: number; speak: Tongue; about: api.About }) {
   const [first = "", id = "", more = ""] = at.parts;
   switch (first) {
     case "":
-      return <Ask about={about} speak={speak} />;
+      return <Ask key={asks} about={about} speak={speak} />;
     case "runs":
       return id ? <RunPage key={id} id={id} replay={more === "replay"} about={about} speak={speak} /> : <Runs speak={speak} />;
     case "threads":

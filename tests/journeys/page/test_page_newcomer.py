@@ -204,3 +204,13 @@ def test_a_fresh_answer_is_not_outdated_however_old_the_page_is(window: Window, 
         expect_count(page.locator("details.turn"), 2)
         page.get_by_role("region", name="Answer 2", exact=True).wait_for()
         assert page.locator(".outdated").count() == 0
+
+
+def test_a_new_question_begins_with_an_empty_box_wherever_it_is_begun(page: Any) -> None:
+    field = page.get_by_label("A medical question")
+    for name in ("New question", "Knowledge"):
+        field.fill("Half a question")
+        page.get_by_role("link", name=name, exact=True).click()
+        page.get_by_role("link", name="New question").click()
+        until(page, lambda: field.input_value() == "")
+        wait_for_script(page, "document.activeElement.tagName === 'TEXTAREA'")
