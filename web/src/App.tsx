@@ -59,8 +59,9 @@ export function App() {
   }, [zh, dark]);
   useKeys((key) => {
     if (key !== "/") return false;
-    if (window.location.hash.replace(/^#\/?/, "")) window.location.hash = "#/";
-    else document.querySelector<HTMLElement>("textarea")?.focus();
+    const field = document.querySelector<HTMLElement>(here ? ".followup textarea" : "textarea");
+    if (field) field.focus();
+    else window.location.hash = "#/";
     return true;
   });
   return (

@@ -214,3 +214,10 @@ def test_a_new_question_begins_with_an_empty_box_wherever_it_is_begun(page: Any)
         page.get_by_role("link", name="New question").click()
         until(page, lambda: field.input_value() == "")
         wait_for_script(page, "document.activeElement.tagName === 'TEXTAREA'")
+
+
+def test_a_slash_on_an_answer_leads_to_the_box_that_asks_further(page: Any) -> None:
+    ask_question(page)
+    page.get_by_label("Ask a follow-up question").wait_for()
+    page.keyboard.press("/")
+    wait_for_script(page, "document.activeElement.closest('.followup') !== null")
