@@ -92,6 +92,8 @@ test("what goes on is said in plain words", () => {
 test("while an answer is made its stages are told, each once and none of the machine's", () => {
   const events = ["run.started", "retrieval.started", "retrieval.started", "math.run", "run.note", "math.run"].map((type, at) => ({ at, event: { type, sources: ["book"] } }));
   expect(stages(events, tongue(false))).toEqual(["searching book", "calculating"]);
+  const found = [[], [{}]].map((hits, at) => ({ at, event: { type: "retrieval.done", hits } }));
+  expect(stages(found, tongue(false))).toEqual(["reading 1 passage"]);
 });
 
 test("what went wrong is said in a reader's words, and the server's own where it has better ones", () => {

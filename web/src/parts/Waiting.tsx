@@ -71,11 +71,13 @@ function Found({ ids, name, speak }: { ids: string; name: string; speak: Tongue 
 
 const QUIET = /^(run|evidence)\./; // they are told elsewhere
 
-// The steps so far, each once as long as it goes on.
+// The steps so far, each once as long as it goes on; a search that found nothing reads nothing.
 export function stages(events: Heard[], speak: Tongue): string[] {
-  const names = events.filter(({ event }) => !QUIET.test(event.type)).map(({ event }) => stepName(event, speak));
+  const names = events.filter(({ event }) => !QUIET.test(event.type) && !isEmpty(event)).map(({ event }) => stepName(event, speak));
   return names.filter((name, at) => name !== names[at - 1]);
 }
+
+const isEmpty = ({ type, hits, passages }: Event) => type.startsWith("retrieval.") && (hits ?? passages)?.length === 0;
 
 // The step that an event begins or ends, as a reader would say it.
 export function stepName(event: Event, speak: Tongue): string {
