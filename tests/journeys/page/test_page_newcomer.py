@@ -221,3 +221,12 @@ def test_a_slash_on_an_answer_leads_to_the_box_that_asks_further(page: Any) -> N
     page.get_by_label("Ask a follow-up question").wait_for()
     page.keyboard.press("/")
     wait_for_script(page, "document.activeElement.closest('.followup') !== null")
+
+
+def test_a_question_that_is_asked_is_listed_whatever_was_searched_for(page: Any) -> None:
+    ask_question(page)
+    page.get_by_label("Search conversations").fill("zebra")
+    expect_count(page.locator(".side li"), 0)
+    page.get_by_role("link", name="New question").click()
+    ask_question(page, "What is given in asthma?")
+    expect_text(page.locator(".side a[aria-current]"), "What is given in asthma?")

@@ -5,7 +5,11 @@ import type { Tongue } from "../words";
 // Questions of this visit by their runs: a page of a run shows its question before the server has.
 const ASKED = new Map<string, string>();
 
-export const remember = (run: string, question: string) => void ASKED.set(run, question);
+export const BEGUN = "osler-begun"; // an event: a question was asked
+export const remember = (run: string, question: string) => {
+  ASKED.set(run, question);
+  window.dispatchEvent(new Event(BEGUN));
+};
 export const remembered = (run: string): string => ASKED.get(run) ?? "";
 
 // A question stands on the page at once, whatever the rest still does.

@@ -4,6 +4,7 @@ import { LISTED, why } from "../hooks";
 import { link, type Place } from "../place";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
+import { BEGUN } from "./Begun";
 import { day } from "./Machinery";
 import { Menu } from "./Menu";
 import { Sure } from "./Uploads";
@@ -32,6 +33,11 @@ export function Sidebar({ at, speak }: Given) {
       ),
     [find],
   );
+  useEffect(() => {
+    const clear = () => look(""); // what was asked is listed, whatever was searched for
+    window.addEventListener(BEGUN, clear);
+    return () => window.removeEventListener(BEGUN, clear);
+  }, []);
   const here = at.parts.join("/");
   useEffect(() => {
     const timer = setTimeout(load, find ? PAUSE : 0);
