@@ -239,6 +239,14 @@ def test_two_runs_stand_side_by_side_and_what_both_found_is_marked(
     expect_count(page.locator(".pair > article"), 2)
     expect_exact_text(page.locator("h1"), "Which drug comes first, one?")
     expect_count(page.locator(".both"), 2)
+    after = "Node.DOCUMENT_POSITION_FOLLOWING"
+    figures = "document.querySelector('section > .scroll')"
+    wait_for_script(
+        page, f"document.querySelector('.pair').compareDocumentPosition({figures}) === {after}"
+    )
+    names = page.locator("section > .scroll tbody th").all_inner_texts()
+    assert "Evidence" in names
+    assert "Answer" not in names, "neither chose among options"
     page.reload()
     page.locator(".pair .answer").nth(1).wait_for()
     page.locator(".pair .cite").last.click()

@@ -18,12 +18,12 @@ export function Compare({ ids, speak }: { ids: [string, string]; speak: Tongue }
     <section aria-label={speak.words.compare}>
       <DangerNotice danger={first.run?.danger ?? second.run?.danger} />
       <h1>{same ? plain(first.run?.question ?? "") : speak.words.compare}</h1>
-      <Figures runs={[first.run, second.run]} speak={speak} />
       <div className="pair">
         {[first, second].map((watched, index) => (
           <Side key={index} watched={watched} shared={shared} alone={!same} speak={{ ...speak, label: (name) => `${name} ${index + 1}` }} />
         ))}
       </div>
+      <Figures runs={[first.run, second.run]} speak={speak} />
     </section>
   );
 }
@@ -46,6 +46,7 @@ function Figures({ runs, speak }: { runs: [Run | null, Run | null]; speak: Tongu
     [words.searchesMade, (run) => String(run.usage?.searches ?? "–")],
     [`${words.time} (${words.seconds})`, (run) => shortSeconds(run.seconds, "–")],
   ];
+  const told = rows.filter(([, of]) => runs.some((run) => run && !["0", "–"].includes(of(run))));
   return (
     <div className="scroll" tabIndex={0} role="group" aria-label={words.compare}>
       <table>
@@ -60,7 +61,7 @@ function Figures({ runs, speak }: { runs: [Run | null, Run | null]; speak: Tongu
           </tr>
         </thead>
         <tbody>
-          {rows.map(([name, of]) => (
+          {told.map(([name, of]) => (
             <tr key={name}>
               <th scope="row">{name}</th>
               {runs.map((run, index) => (
