@@ -52,6 +52,7 @@ test("both languages have all words, and Chinese is Chinese", () => {
   expect(latin.map(([name]) => name)).toEqual(["language"]);
   const speak = tongue(true);
   expect([speak.state("grounded"), speak.source("book"), speak.event("stack.pop")]).toEqual(["每句均有引用", "教科书", "放到一边"]);
+  expect([speak.source("own"), tongue(false).source("own")]).toEqual(["您的文件", "Your files"]);
   expect([speak.state("unheard_of"), speak.source("mine"), speak.event("x.y")]).toEqual(["unheard of", "mine", "x.y"]);
 });
 

@@ -4,7 +4,7 @@ import { NOTICE, SOURCES } from "./sources";
 import { inChinese } from "./terms";
 
 const en = {
-  dropHere: "Let go to add it to your documents.",
+  dropHere: "Let go to add it to your files.",
   noUploads: "Documents cannot be added on this page. Whoever runs Osler here can allow it, or add them.",
   newQuestion: "New question",
   pages: "Pages",
@@ -105,7 +105,7 @@ const en = {
   changed: "This evidence has changed since the answer was given",
   changedSince: "changed since",
   goneSince: "gone since",
-  mine: "Your documents",
+  mine: "Your files",
   sendFiles: "Send documents",
   sending: "sending",
   readingFile: "reading",
@@ -274,7 +274,7 @@ const en = {
 };
 
 const zh: typeof en = {
-  dropHere: "松开即加入您的文档。",
+  dropHere: "松开即加入您的文件。",
   noUploads: "此页面不能添加文档。请联系此处 Osler 的管理者开放，或由其添加。",
   newQuestion: "新问题",
   pages: "页面",
@@ -375,7 +375,7 @@ const zh: typeof en = {
   changed: "作答之后，这些证据已有变化",
   changedSince: "其后已变",
   goneSince: "其后已删",
-  mine: "您的文档",
+  mine: "您的文件",
   sendFiles: "上传文档",
   sending: "正在上传",
   readingFile: "正在读取",
@@ -664,6 +664,8 @@ function noted(text: string, zh: boolean): string {
   return zh ? `已达到上限（${LIMITS[limit] ?? limit}：${most}），未能完成全部步骤。` : `The limit was reached (${limit}: ${most}); not every step was done.`;
 }
 
+const MINE = "own"; // the source that `osler demo` makes of files that are dragged onto the page
+
 export interface Tongue {
   steps: (typeof STEPS)["en"];
   sure: (probability: number) => string;
@@ -693,7 +695,7 @@ export function tongue(zh: boolean): Tongue {
     note: (text) => noted(text, zh),
     column: (name) => COLUMNS[name]?.[zh ? 1 : 0] ?? name,
     state: (name) => (name && STATES[name]?.[zh ? 1 : 0]) || (name ?? "").replaceAll("_", " "),
-    source: (name) => SOURCES[name]?.[zh ? "zh" : "en"] ?? (zh ? inChinese.source(name) : name),
+    source: (name) => (name === MINE ? WORDS[zh ? "zh" : "en"].mine : SOURCES[name]?.[zh ? "zh" : "en"] ?? (zh ? inChinese.source(name) : name)),
     event: (type) => EVENTS[type]?.[zh ? 1 : 0] ?? type,
   };
 }
