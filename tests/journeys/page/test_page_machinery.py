@@ -255,7 +255,7 @@ def test_two_runs_stand_side_by_side_and_what_both_found_is_marked(
 
 def test_the_report_to_print_has_the_same_answer_and_no_script(page: Any) -> None:
     ask_question(page, QUESTION)
-    page.locator(".actions summary").click()
+    page.get_by_text("More", exact=True).click()
     page.get_by_role("link", name="Printable report").click()
     page.wait_for_url("**/report.html")
     assert "Adrenaline is given first." in page.content()

@@ -5,7 +5,13 @@ import { link } from "../place";
 import type { Tongue } from "../words";
 import { Feedback } from "./Feedback";
 import { Menu } from "./Menu";
-import { copied, saved, Share, USUAL, useDoing } from "./Share";
+import { copied, READABLE, saved, Share, useDoing } from "./Share";
+
+// The question again in the box where it is asked, to be changed.
+export function edit(run: Run): void {
+  draft(run.question);
+  window.location.hash = "#/";
+}
 
 type Given = { run: Run; about: About; again?: () => void; speak: Tongue };
 
@@ -28,7 +34,13 @@ export function Actions({ run, about, again, speak }: Given) {
     <>
       <div className="actions row" role="group" aria-label={speak.label(words.actions)}>
         <button onClick={() => doing(() => copied(path, words))}>{words.copy}</button>
-        <button onClick={() => doing(() => saved(path, USUAL))}>{words.store}</button>
+        <Menu summary={words.store} look="button">
+          {READABLE.filter(([name]) => about.exports.includes(name)).map(([name, label]) => (
+            <button key={name} onClick={() => doing(() => saved(path, name))}>
+              {label}
+            </button>
+          ))}
+        </Menu>
         <button onClick={() => window.print()}>{words.print}</button>
         <button aria-expanded={judging} onClick={() => judge(!judging)}>
           {words.feedback}

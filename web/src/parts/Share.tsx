@@ -3,12 +3,15 @@ import { exported, type About } from "../api";
 import { why } from "../hooks";
 import type { Tongue, Words } from "../words";
 
-export const USUAL = "html"; // every installation writes it, and every machine opens it
-const FORMATS: [string, string][] = [
+const USUAL = "html"; // every installation writes it, and every machine opens it
+export const READABLE: [string, string][] = [
+  ["docx", "Word"],
+  ["pdf", "PDF"],
   ["html", "HTML"],
   ["markdown", "Markdown"],
-  ["pdf", "PDF"],
-  ["docx", "Word"],
+];
+const FORMATS: [string, string][] = [
+  ...READABLE,
   ["ris", "RIS"],
   ["bibtex", "BibTeX"],
   ["csv", "CSV"],
