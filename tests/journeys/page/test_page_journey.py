@@ -128,6 +128,9 @@ def stop_and_edit(hand: Hand, model: FixedModel) -> None:
         hand.click("button", "Stop")
         expect_text(hand.page.get_by_role("alert"), "You stopped this question.")
     model.gate = None
+    hand.page.get_by_role("button", name="Edit").click()
+    expect_count(hand.page.locator("textarea:text-is('What is given in asthma?')"), 1)
+    hand.page.go_back()
     hand.page.get_by_role("button", name="Ask again").click()
     hand.see_answer()
     with hand.task("edit"):

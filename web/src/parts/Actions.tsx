@@ -21,10 +21,6 @@ export function Actions({ run, about, again, speak }: Given) {
   const path = `runs/${encodeURIComponent(run.run_id)}`;
   const [told, doing] = useDoing();
   const [judging, judge] = useState(false);
-  const edit = () => {
-    draft(run.question);
-    window.location.hash = "#/";
-  };
   const beside = async (strategy: string) => {
     const { run_id } = await start({ question: run.question, options: run.options, strategy });
     window.location.hash = link("compare", run.run_id, run_id);
@@ -45,7 +41,7 @@ export function Actions({ run, about, again, speak }: Given) {
         <button aria-expanded={judging} onClick={() => judge(!judging)}>
           {words.feedback}
         </button>
-        <button onClick={edit}>{words.edit}</button>
+        <button onClick={() => edit(run)}>{words.edit}</button>
         <Menu summary={words.others} look="button">
           <Share path={path} about={about} speak={speak} />
           {again && <button onClick={again}>{words.askAgain}</button>}

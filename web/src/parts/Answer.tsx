@@ -3,7 +3,7 @@ import type { Told } from "../log";
 import { asking, link } from "../place";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
-import { Actions } from "./Actions";
+import { Actions, edit } from "./Actions";
 import { Cautions } from "./Cautions";
 
 export interface Lit {
@@ -21,7 +21,10 @@ export function Answer({ run, speak, lit, about, again }: Given) {
     return (
       <>
         <p role="alert">{stopped || plain(`${words.failed}: ${run.error?.detail}`)}</p>
-        {again && <button onClick={again}>{words.askAgain}</button>}
+        <p className="row">
+          {again && <button onClick={again}>{words.askAgain}</button>}
+          {about && <button onClick={() => edit(run)}>{words.edit}</button>}
+        </p>
       </>
     );
   const answer = run.answer;
