@@ -230,3 +230,14 @@ def test_a_question_that_is_asked_is_listed_whatever_was_searched_for(page: Any)
     page.get_by_role("link", name="New question").click()
     ask_question(page, "What is given in asthma?")
     expect_text(page.locator(".side a[aria-current]"), "What is given in asthma?")
+
+
+def test_a_quote_under_the_pointer_stays_inside_the_window(
+    window: Window, place: ServedOsler
+) -> None:
+    with window(place, viewport={"width": 1280, "height": 800}) as page:
+        ask_question(page)
+        page.evaluate("document.querySelector('.said').style.paddingLeft = '500px'")
+        page.locator(".cite").first.hover()
+        box = page.locator(".tip").first.bounding_box()
+        assert box["x"] + box["width"] <= 1280

@@ -179,9 +179,17 @@ function Statement({ text, cites, kind, run, speak, lit }: Shown) {
   );
 }
 
+// A quote under the pointer is moved left as far as the window's edge asks for.
+function keepInside({ currentTarget }: { currentTarget: HTMLElement }) {
+  const tip = currentTarget.querySelector<HTMLElement>(".tip");
+  if (!tip) return;
+  tip.style.left = "0";
+  tip.style.left = `${Math.min(0, document.documentElement.clientWidth - tip.getBoundingClientRect().right - 8)}px`;
+}
+
 function Cite({ n, one, lit }: { n: number; one: Evidence | undefined; lit: Lit }) {
   return (
-    <span className="cited" onMouseEnter={() => lit.light(n)} onMouseLeave={() => lit.light(null)}>
+    <span className="cited" onMouseEnter={(event) => (keepInside(event), lit.light(n))} onFocus={keepInside} onMouseLeave={() => lit.light(null)}>
       <button
         className={lit.lit === n ? "cite lit" : "cite"}
         onClick={() => lit.open(n)}
