@@ -91,13 +91,13 @@ export function App() {
       </header>
       <aside className="notice small">{words.notice}</aside>
       <OpenRecord patient={patient} speak={speak} />
+      {!locked && <Drop source={about.uploads[0] ?? ""} speak={speak} />}
       <div className={aside ? "shell open" : "shell"} onClick={({ target }) => (target as Element).closest(".side a") && pull(false)}>
         {!locked && <Sidebar at={at} speak={speak} />}
         <main id="content" tabIndex={-1}>
           {locked ? <Key words={words} done={look} /> : <Here at={at} asks={asks} speak={speak} about={about} />}
         </main>
       </div>
-      {!locked && <Drop speak={speak} />}
       <footer className="small">
         <span>{about.version && `Osler ${about.version}`}</span>
         <span>{`${words.keys}: ${words.keysAre}`}</span>
@@ -140,7 +140,7 @@ function Here({ at, asks, speak, about }: { at: Place; asks: number; speak: Tong
     case "compare":
       return <Compare key={`${id} ${more}`} ids={[id, more]} speak={speak} />;
     case "knowledge":
-      return <Knowledge asked={at.asked} add={id === "add"} speak={speak} />;
+      return <Knowledge asked={at.asked} speak={speak} />;
     case "labels": {
       const drugs: [string, string] = [at.asked.get("a") ?? "", at.asked.get("b") ?? ""];
       return <Labels key={drugs.join("\n")} drugs={drugs} speak={speak} />;

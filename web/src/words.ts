@@ -117,6 +117,8 @@ const en = {
   sureRemove: "Really delete?",
   deleted: "Deleted.",
   dropped: "Left out",
+  orDrop: "or drop a file here",
+  alreadyThere: "already there",
   foundAtOnce: "found by words at once, by meaning in a moment",
   groupBy: "Group by",
   day: "Day",
@@ -387,6 +389,8 @@ const zh: typeof en = {
   sureRemove: "确认删除？",
   deleted: "已删除。",
   dropped: "未收入",
+  orDrop: "或将文件拖到此处",
+  alreadyThere: "已在其中",
   foundAtOnce: "立即可按词检索，稍后可按语义检索",
   groupBy: "分组",
   day: "日期",
@@ -621,6 +625,8 @@ const STEPS = {
     computing: "calculating",
     judging: "judging whether the evidence is enough",
     thinking: "reasoning over what was found",
+    ready: (files: string[]) => (files.length === 1 ? `${files[0]} is ready to ask about` : `${files.length} files are ready to ask about`),
+    there: (files: string[]) => (files.length === 1 ? `${files[0]} is already there` : `${files.length} files are already there`),
   },
   zh: {
     planned: (n: number) => `检索计划有${n}条`,
@@ -631,6 +637,8 @@ const STEPS = {
     computing: "正在计算",
     judging: "正在判断证据是否足够",
     thinking: "正在依据所得推理",
+    ready: (files: string[]) => `${files.length === 1 ? files[0] : `${files.length}个文件`}已可供提问`,
+    there: (files: string[]) => `${files.length === 1 ? files[0] : `${files.length}个文件`}已在其中`,
   },
 };
 

@@ -267,7 +267,7 @@ def test_a_file_is_dragged_onto_the_page_and_is_found(window: Window, home: Path
     ):
         page.wait_for_load_state("networkidle")
         page.evaluate(DROP, "plan.txt")
-        expect_text(page.locator(".drop"), "plan.txt: Documents 1")
+        expect_text(page.locator(".drop"), "plan.txt is ready to ask about")
         page.evaluate(DROP, "tool.exe")
         expect_text(page.locator(".drop"), "a file of .exe is not accepted")
         page.locator(".drop button").click()

@@ -15,6 +15,7 @@ from browsing import (
     QUESTION,
     ask_question,
     expect_count,
+    expect_exact_text,
     expect_text,
     wait_for_script,
 )
@@ -125,22 +126,42 @@ def test_a_server_that_takes_no_documents_promises_nothing(window: Window, home:
             browser.send("Input.dispatchDragEvent", told)
         expect_text(page.locator(".drop"), "Documents cannot be added on this page")
         assert "Let go" not in page.locator(".drop").inner_text()
-        assert page.get_by_role("link", name="Add your own files").count() == 0
+        assert page.get_by_label("Add your own files").count() == 0
 
 
-@pytest.mark.parametrize("options", [{}, PHONE], ids=["desk", "phone"])
-def test_beside_the_question_a_link_leads_to_where_files_are_added(
-    window: Window, place: ServedOsler, options: dict[str, Any]
+def attach(page: Any, *names: str) -> None:
+    """Each file has words of its own."""
+    texts = {name: f"The okapi of {name} is kept in room eight. It is well." for name in names}
+    kind = "text/plain"
+    files = [{"name": name, "mimeType": kind, "buffer": texts[name].encode()} for name in names]
+    page.get_by_label("Add your own files").set_input_files(files)
+
+
+def test_files_are_attached_beside_the_question_and_are_said_to_be_ready(
+    window: Window, place: ServedOsler
 ) -> None:
-    with window(place, **options) as page:
-        page.get_by_role("link", name="Add your own files").press("Enter")
-        wait_for_script(page, "document.activeElement.type === 'file'")
-        until(page, lambda: stands_whole(page, page.locator(".file")))
+    with window(place) as page:
+        expect_text(page.locator(".ask"), "or drop a file here")
+        told = page.locator(".drop p")
+        attach(page, "ward-protocol.md")
+        expect_exact_text(told, "ward-protocol.md is ready to ask about")
+        attach(page, "ward-protocol.md")
+        expect_exact_text(told, "ward-protocol.md is already there")
+        attach(page, "one.md", "two.md")
+        expect_exact_text(told, ["2 files are ready to ask about"])
+        expect_count(told, 0)  # by itself
 
 
-def stands_whole(page: Any, one: Any) -> bool:
-    box = one.bounding_box()
-    return bool(box["y"] >= 0 and box["y"] + box["height"] <= page.viewport_size["height"])
+def test_what_is_said_of_a_file_hides_nothing_on_a_phone(
+    window: Window, place: ServedOsler
+) -> None:
+    with window(place, expected=["422"], **PHONE) as page:
+        attach(page, "tool.exe")
+        expect_text(page.locator(".drop"), "tool.exe: a file of .exe is not accepted")
+        ask_question(page)
+        told, answer = page.locator(".drop").bounding_box(), page.locator(".answer").bounding_box()
+        assert told["y"] >= 0
+        assert told["y"] + told["height"] <= answer["y"]
 
 
 def test_a_method_that_reads_no_texts_is_not_told_that_they_changed(

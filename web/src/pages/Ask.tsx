@@ -3,6 +3,7 @@ import * as api from "../api";
 import { QUESTION, sendOnEnter, useDraft, useLoaded, why } from "../hooks";
 import { Begun, remember } from "../parts/Begun";
 import { DangerNotice } from "../parts/Danger";
+import { Attach } from "../parts/Drop";
 import { chosenFilters, Filter, type Filters } from "../parts/Filter";
 import { Dropped } from "../parts/Machinery";
 import { link } from "../place";
@@ -92,7 +93,7 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
           </button>
         </p>
         <p className="small">
-          {words.enterSends} {about.uploads.length > 0 && <a href={link("knowledge", "add")}>{words.addFiles}</a>}
+          {words.enterSends} {about.uploads.length > 0 && <Attach words={words} />}
         </p>
         {wrong && (
           <p role="alert">

@@ -9,7 +9,7 @@ import { asking, link } from "../place";
 import { highlighted, plain } from "../plain";
 import type { Tongue } from "../words";
 
-export function Knowledge({ asked, add, speak }: { asked: URLSearchParams; add: boolean; speak: Tongue }) {
+export function Knowledge({ asked, speak }: { asked: URLSearchParams; speak: Tongue }) {
   const { words } = speak;
   const [changes, change] = useState(0); // of the texts, by this page
   const counted = useCallback(() => api.sources(), [changes]);
@@ -22,7 +22,7 @@ export function Knowledge({ asked, add, speak }: { asked: URLSearchParams; add: 
       {kb.found && !kb.found.built && <p className="note">{words.notBuilt}</p>}
       <Form key={asked.toString()} asked={asked} sources={known.found?.sources ?? []} speak={speak} />
       {asked.get("q") && <Hits key={`hits ${asked}`} asked={asked} speak={speak} />}
-      <Uploads key={String(add)} wanted={add} changed={() => change((times) => times + 1)} speak={speak} />
+      <Uploads changed={() => change((times) => times + 1)} speak={speak} />
       {kb.found?.graph && (
         <details className="choices">
           <summary>{words.inGraph}</summary>

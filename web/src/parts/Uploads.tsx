@@ -2,13 +2,13 @@ import { useCallback, useEffect, useState } from "react";
 import * as api from "../api";
 import { useLoaded, why } from "../hooks";
 import { plain, shortBytes } from "../plain";
-import type { Tongue } from "../words";
+import type { Tongue, Words } from "../words";
 import { moment } from "./Machinery";
 
 type Line = { name: string; said: string; bad: boolean };
 
 // Documents that readers send into a source of their own; nothing where no source takes any.
-export function Uploads({ wanted, changed, speak }: { wanted: boolean; changed: () => void; speak: Tongue }) {
+export function Uploads({ changed, speak }: { changed: () => void; speak: Tongue }) {
   const { words } = speak;
   const { found } = useLoaded(api.places);
   const [source, choose] = useState("");
@@ -29,14 +29,14 @@ export function Uploads({ wanted, changed, speak }: { wanted: boolean; changed: 
           </select>
         </label>
       )}
-      <Library key={into} source={into} wanted={wanted} places={found} changed={changed} speak={speak} />
+      <Library key={into} source={into} places={found} changed={changed} speak={speak} />
     </section>
   );
 }
 
-type Given = { source: string; wanted: boolean; places: api.Places; changed: () => void; speak: Tongue };
+type Given = { source: string; places: api.Places; changed: () => void; speak: Tongue };
 
-function Library({ source, wanted, places, changed, speak }: Given) {
+function Library({ source, places, changed, speak }: Given) {
   const { words } = speak;
   const [files, put] = useState<api.Upload[]>([]);
   const [lines, tell] = useState<Line[]>([]);
@@ -69,7 +69,6 @@ function Library({ source, wanted, places, changed, speak }: Given) {
           type="file"
           className="unseen"
           multiple
-          autoFocus={wanted}
           disabled={sending !== null}
           accept={places.endings.join(",")}
           onChange={(event) => {
@@ -131,14 +130,15 @@ export function Sure({ words, name, done }: { words: [string, string]; name: str
   );
 }
 
-export function outcome(done: api.Sent, speak: Tongue): string {
+function outcome(done: api.Sent, speak: Tongue): string {
   const { words } = speak;
+  if (!done.passages) return words.alreadyThere;
+  const read = `${words.documents} ${done.documents}, ${words.passages} ${done.passages}`;
+  return [read, words.foundAtOnce, leftOut(done, words)].filter(Boolean).join(" · ");
+}
+
+// What of a file became no document; empty where all did.
+export function leftOut(done: api.Sent, words: Words): string {
   const dropped = Object.entries(done.drops).map(([reason, count]) => `${reason} ×${count}`);
-  return [
-    `${words.documents} ${done.documents}, ${words.passages} ${done.passages}`,
-    words.foundAtOnce,
-    dropped.length ? `${words.dropped}: ${dropped.join(", ")}` : "",
-  ]
-    .filter(Boolean)
-    .join(" · ");
+  return dropped.length ? `${words.dropped}: ${dropped.join(", ")}` : "";
 }
