@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import struct
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import erf, sqrt
 from pathlib import Path
 from typing import Any
@@ -190,6 +190,16 @@ def test_pieces_are_the_likeliest_between_the_ends(file: PackedFile) -> None:
     assert pieces.token_ids("passage: 糖尿病。\u3000 \x07iron") == [0, 6, 4, 9, 14, 11, 2]
 
 
+def test_pieces_are_told_where_they_stand(file: PackedFile) -> None:
+    pieces = SentencePieces(file, file.path.parent)
+    for text in ("passage: 糖尿病。 iron", "passage: 糖尿病。\u3000 \x07iron", "糖 病x", ""):
+        ids, places = pieces.place_pieces(text)
+        assert ids == pieces.piece_ids(text)
+        told = [text[start:end].strip("\u3000 \x07") for start, end in places]
+        assert "".join(told) == "".join(text.split()).replace("\x07", "")
+        assert all(end <= start for (_, end), (start, _) in pairwise(places))
+
+
 def test_pieces_are_those_of_the_reference_library(file: PackedFile) -> None:
     definition = define_pieces(file.read_pieces(), file.ends[2])
     reference = Tokenizer.from_str(json.dumps(definition))
@@ -233,3 +243,20 @@ def test_the_real_weights_put_chinese_texts_in_order() -> None:
     assert near > foreign > far
     told: Any = encoder.encode(["糖尿病首选什么药？"], kind="passage")[0]
     assert told @ asked < 0.999  # a question is another text than a passage
+
+
+def test_the_real_weights_say_something_of_each_piece() -> None:
+    if not is_present(E5):
+        pytest.skip("the weights are not in the cache")
+    encoder = E5Encoder(threads=1)
+    for text in ("Mr Łukasz  Wiśniewski, 12/4", "患者𠮷野家ｆｕｌｌ㊙，男。", "", " ", "x" * 3_000):
+        places, states = encoder.read_tokens(text)
+        assert states.shape == (len(places), 2 * encoder.dimension)
+        covered = {at for start, end in places for at in range(start, end)}
+        read = max(covered, default=-1) + 1
+        assert {at for at in range(read) if text[at].isalnum()} <= covered
+        assert read == len(text.rstrip()) or len(places) > 400
+    (first,), states = encoder.read_tokens("May")
+    (again,), others = encoder.read_tokens("May")
+    assert first == again == (0, 3)
+    assert np.array_equal(states, others)

@@ -36,6 +36,7 @@ from osler.types import Language, Relevance, Retriever
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
+    from osler.kb.encoders.e5 import E5Encoder
     from osler.llm.server.connection import ServerClient
     from osler.llm.transformers.hub import Weights
     from osler.llm.transformers.model import TransformersModel
@@ -66,12 +67,19 @@ def open_minilm(cache: Path) -> Encoder:
 
 
 @lru_cache(maxsize=1)
+def load_e5(cache: Path) -> E5Encoder:
+    """One for the process."""
+    from osler.kb.encoders.e5 import E5Encoder
+
+    return E5Encoder(cache=cache)
+
+
+@lru_cache(maxsize=1)
 def open_e5(cache: Path) -> Encoder:
     """As `open_minilm`; passages are remembered by what loads it late."""
     from osler.kb.encoders.base import VectorMemory
-    from osler.kb.encoders.e5 import E5Encoder
 
-    return VectorMemory(E5Encoder(cache=cache), passages=0)
+    return VectorMemory(load_e5(cache), passages=0)
 
 
 def open_encoder(chosen: EmbedderSettings) -> Encoder:

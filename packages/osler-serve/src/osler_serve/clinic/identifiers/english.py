@@ -69,9 +69,6 @@ _NO_PERSON = (
 )
 _NAME_WORD = rf"(?:{_NO_NAME}(?:{_WORD}|{_INITIAL}|[A-Z](?=\s+[A-Z])))"
 _NAME = rf"(?:{_NAME_WORD}(?:[ ]{_PARTICLE}*{_NAME_WORD}){{0,3}}(?: (?:Jr\.?|Sr\.?|II|III|IV)\b)?)"
-_FULL_NAME = (
-    rf"(?:{_NAME_WORD}(?:[ ]{_PARTICLE}*{_NAME_WORD}){{1,3}}(?: (?:Jr\.?|Sr\.?|II|III|IV)\b)?)"
-)
 _PLAIN_WORD = rf"(?:{_NO_PERSON}{_NAME_WORD})"
 _CAPITALS = r"[A-Z][A-Z'’-]{2,}"
 # Right of a name that stands alone: no further word that belongs to it.
@@ -103,11 +100,6 @@ _EPONYM = (
     r"(?!(?:['’]s)?[ -](?:disease|syndrome|sign|score|scale|test|palsy|phenomenon|virus|catheter"
     r"|procedure|thyroiditis|lymphoma|tumou?r|fracture|index|criteria|classification|anaemia"
     r"|anemia|block|reflex|law|formula|risk|study|trial|method|contracture|aneurysm|ulcer)\b)"
-)
-_VERB = (
-    r"(?:is|was|has|had|says|said|states|stated|denies|denied|reports|reported|complains|refused"
-    r"|refuses|tolerated|presents|presented|underwent|attended|lives|lived|will|takes|took|came"
-    r"|went|and|did|does|wants|asked|asks|noticed|remains|remained|speaks|gave|signed|agreed)"
 )
 _DOES = (
     r"(?:says|said|states|stated|denies|denied|reports|reported|complains|complained|refuses"
@@ -264,18 +256,5 @@ PATTERNS: Patterns = {
         r"(?P<x>(?:Flat|Unit|Apt)?\s?\d[^.;\n]*?)(?=\.?$|[;.] )",
         rf"\b(?P<x>\d{{1,4}},? (?:rue|via|calle|avenida|ul\.) "
         rf"[^.;,\n]+(?:, {_PLACE}+)?)(?<![ ,])",
-    ),
-}
-
-# Words with capitals side by side: names where one of them is no ordinary word.
-GUESSES: Patterns = {
-    "NAME": (
-        r"\b(?:PT|PATIENT|BED \d+)[:,]? (?P<x>[A-Z][A-Z'’-]{2,})\b",
-        r"\b(?i:pt|dr|nurse|prof|w/) (?P<x>[a-z]{3,})\b(?! (?:of|for)\b)",
-        rf"\b(?P<x>{_FULL_NAME}){_EPONYM}(?=[,.;:()]| {_VERB}\b|'s\b|$)",
-        rf"\b(?:by|with) (?P<x>{_FULL_NAME}){_EPONYM}",
-        rf"(?<![A-Za-z/])(?<!\d )(?P<x>{_PLAIN_WORD}(?: {_PARTICLE}*{_PLAIN_WORD}){{1,3}}(?: "
-        rf"(?:Jr|Sr)\b\.?)?)"
-        rf"{_EPONYM}{_ENDS}",
     ),
 }

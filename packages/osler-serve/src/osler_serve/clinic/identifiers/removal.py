@@ -8,15 +8,11 @@ from dataclasses import replace
 from datetime import date, timedelta
 from functools import cache
 
+from osler.sources.common_words import is_listed
 from osler.sources.patients import hash_keyed
 from osler.sources.records import Document
 from osler_serve.clinic.identifiers import chinese, english
 from osler_serve.clinic.identifiers.chinese import find_chinese_names
-from osler_serve.clinic.identifiers.english_names import (
-    find_english_names,
-    is_heading,
-    is_person,
-)
 from osler_serve.clinic.identifiers.found import (
     Identifier,
     Patterns,
@@ -26,7 +22,7 @@ from osler_serve.clinic.identifiers.found import (
     settle_overlaps,
 )
 from osler_serve.clinic.identifiers.places import find_places
-from osler_serve.clinic.identifiers.tagger import find_tagged_names
+from osler_serve.clinic.identifiers.tokens import DOUBTFUL, read_line
 from osler_serve.clinic.identifiers.towns import find_towns
 
 # No digit or letter beside it: Chinese writes no blanks, so \b does not do.
@@ -104,25 +100,30 @@ def _rules() -> tuple[Rule, ...]:
     return compile_rules(PATTERNS, english.PATTERNS, chinese.PATTERNS)
 
 
-@cache
-def _guesses() -> tuple[Rule, ...]:
-    return compile_rules(english.GUESSES)
-
-
 def find_identifiers(text: str, named: Collection[str] = ()) -> list[Identifier]:
-    """All that the rules of both languages and the tagger find, in order, and the words `named`
-    wherever they stand."""
+    """All that the network finds and the rules of both languages, in order, and the words `named`
+    wherever they stand. Raises `ModelError` where the multilingual encoder is not there."""
     found: list[Identifier] = []
     at = 0
     for line in text.splitlines(keepends=True):  # an identifier does not go over a line
-        ruled = find_by_rules(line)
         found += [
-            Identifier(one.kind, at + one.start, at + one.end)
-            for one in settle_overlaps((*ruled, *find_tagged_names(line, ruled)))
+            Identifier(one.kind, at + one.start, at + one.end) for one in _find_together(line)
         ]
         at += len(line)
     words = {*_name_words(text, found), *named}
     return settle_overlaps((*found, *_find_again(text, words)))
+
+
+def _find_together(line: str) -> list[Identifier]:
+    if not line.strip():
+        return []
+    read = read_line(line)
+    ruled = [
+        one
+        for one in find_by_rules(line)
+        if one.kind not in DOUBTFUL or not read.speaks_against(one)
+    ]
+    return settle_overlaps((*ruled, *read.find_identifiers(ruled)))
 
 
 def find_by_rules(line: str) -> list[Identifier]:
@@ -132,15 +133,16 @@ def find_by_rules(line: str) -> list[Identifier]:
 
 def _find_in_line(line: str) -> Iterator[Identifier]:
     for one in match_rules(_rules(), line):
-        if one.kind != "NAME" or not is_heading(line[one.start : one.end]):
-            yield one
-    for one in match_rules(_guesses(), line):
-        if is_person(line[one.start : one.end]):
+        if one.kind != "NAME" or not _is_heading(line[one.start : one.end]):
             yield one
     yield from find_places(line)
     yield from find_towns(line)
-    yield from find_english_names(line)
     yield from find_chinese_names(line)
+
+
+def _is_heading(words: str) -> bool:
+    """Whether each word is one that stands beside names (Pt, Admit): none is a name."""
+    return all(is_listed(word.strip(".,:"), "never", "short") for word in words.split())
 
 
 def _name_words(text: str, found: Iterable[Identifier]) -> set[str]:

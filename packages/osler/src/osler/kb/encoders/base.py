@@ -296,8 +296,10 @@ def encode_texts(session: Any, pieces: Pieces, texts: Sequence[str], threads: in
     """
     import numpy as np
 
+    first = session.get_outputs()[0].name
+
     def encode_one(text: str) -> Vectors:
-        vector: Vectors = session.run(None, {"ids": np.array([pieces.token_ids(text)])})[0][0]
+        vector: Vectors = session.run([first], {"ids": np.array([pieces.token_ids(text)])})[0][0]
         return vector
 
     if not texts:

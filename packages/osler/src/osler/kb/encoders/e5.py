@@ -46,8 +46,10 @@ if TYPE_CHECKING:
     from osler.kb.encoders.base import Kind, Vectors
 
 NAME = "multilingual-e5-small"
-_GRAPH_NAME = f"{NAME}.int8-1.onnx"
+_GRAPH_NAME = f"{NAME}.int8-1-told.onnx"
 """Raise the number, here and in `identity`, with each change to what the graph computes."""
+_TOLD = (6, 8)
+"""Layers in the middle: what a word means where it stands, before all goes into one vector."""
 _MAGIC = b"E5S1"
 _BLOCK = 32
 _PACKED = 1
@@ -117,6 +119,26 @@ class E5Encoder:
         prefixed = [f"{kind}: {text}" for text in texts]
         return encode_texts(self._session, self._pieces, prefixed, self._threads)
 
+    def read_tokens(self, text: str) -> tuple[list[tuple[int, int]], Vectors]:
+        """Where the pieces of a text stand, and what layers 6 and 8 say of each.
+
+        Start and end of each piece in `text`, and float32 of shape (pieces, 768): of the first 500
+        or so. A piece of white space alone is left out.
+        """
+        import numpy as np
+
+        prefix = "query: "
+        ids, places = self._pieces.place_pieces(prefix + text)
+        outputs = [one.name for one in self._session.get_outputs()[1:]]
+        tokens = np.array([self._pieces.enclose(ids)])
+        states = np.concatenate(self._session.run(outputs, {"ids": tokens}), axis=2)[0, 1:-1]
+        kept = [
+            (number, (start - len(prefix), end - len(prefix)))
+            for number, (start, end) in enumerate(places[: len(states)])
+            if len(prefix) <= start < end
+        ]
+        return [place for _, place in kept], states[[number for number, _ in kept]]
+
 
 @dataclass(frozen=True)
 class PackedFile:
@@ -140,7 +162,7 @@ class PackedFile:
 
     @property
     def shape(self) -> BertShape:
-        return BertShape(NAME, layers=self._header[1], longest=self._header[5])
+        return BertShape(NAME, layers=self._header[1], longest=self._header[5], told=_TOLD)
 
     @cached_property
     def ends(self) -> tuple[int, int, int]:
@@ -237,12 +259,13 @@ class SentencePieces:
     """XLM-R's pieces of a text, the likeliest ones (Kudo 2018), between <s> and </s>."""
 
     def __init__(self, file: PackedFile, cache: Path | None = None) -> None:
-        self._first, self._last, unknown = file.ends
+        self._first, self._last, self._unknown = file.ends
         self._longest = file.shape.longest
         self._replacements = file.read_replacements()
+        self._file = file
 
         def make_pieces(draft: Path) -> None:
-            definition = define_pieces(file.read_pieces(), unknown)
+            definition = define_pieces(file.read_pieces(), self._unknown)
             made = import_kitoken().from_tokenizers(json.dumps(definition).encode())
             draft.write_bytes(made.to_bytes())
 
@@ -251,6 +274,10 @@ class SentencePieces:
         name = f"{NAME}.pieces-{made_of}.bin"
         self._pieces = import_kitoken().from_file(str(derive_file(name, make_pieces, cache=cache)))
 
+    @cached_property
+    def _texts(self) -> list[str]:
+        return [text for text, _ in self._file.read_pieces()]
+
     def piece_ids(self, text: str) -> list[int]:
         """The pieces alone, however many."""
         plain = re.sub(" {2,}", " ", text.translate(self._replacements))
@@ -258,7 +285,40 @@ class SentencePieces:
 
     def token_ids(self, text: str) -> list[int]:
         """The pieces between <s> and </s>, up to 512 in all."""
-        return [self._first, *self.piece_ids(text)[: self._longest - 2], self._last]
+        return self.enclose(self.piece_ids(text))
+
+    def enclose(self, ids: Sequence[int]) -> list[int]:
+        """As many as are read, between <s> and </s>."""
+        return [self._first, *ids[: self._longest - 2], self._last]
+
+    def place_pieces(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """The pieces, and start and end of each in `text`, without the space before it."""
+        signs = [
+            (sign, at)
+            for at, one in enumerate(text)
+            for sign in self._replacements.get(ord(one), one)
+        ]
+        doubled = {n for n in range(1, len(signs)) if signs[n - 1][0] == signs[n][0] == " "}
+        signs = [one for n, one in enumerate(signs) if n not in doubled]
+        plain = "".join(sign for sign, _ in signs)
+        ids, at = self.piece_ids(text), 0
+        places: list[tuple[int, int]] = []
+        written = [self._texts[one].replace(_MARK, " ") for one in ids]
+        for number, piece in enumerate(written):
+            # The first piece has a space that the text has not; what is unknown ends where the
+            # next piece begins.
+            bare = piece if number else piece.removeprefix(" ")
+            if ids[number] == self._unknown:
+                following = written[number + 1] if number + 1 < len(ids) else ""
+                found = plain.find(following, at + 1) if following else len(plain)
+                bare = plain[at : max(found, at + 1)]
+            start, at = at, at + len(bare)
+            inner = plain[start:at]
+            start += len(inner) - len(inner.lstrip(" "))
+            last = places[-1][1] if places else 0
+            place = (signs[start][1], signs[at - 1][1] + 1) if start < at else (last, last)
+            places.append(place)
+        return ids, places
 
 
 def define_pieces(pieces: Sequence[tuple[str, float]], unknown: int) -> dict[str, Any]:

@@ -50,6 +50,8 @@ class BertShape:
     layers: int = LAYERS
     longest: int = MAX_TOKENS
     """Tokens of a text that are read."""
+    told: tuple[int, ...] = ()
+    """Layers, counted from 1, whose states of the tokens are given beside the vector."""
 
 
 MINILM_SHAPE = BertShape("all-MiniLM-L6-v2")
@@ -226,27 +228,41 @@ def _quantise_columns(weight: Tensor, *, levels: int) -> tuple[Tensor, Tensor]:
 
 def _write_graph(graph: Float32Graph, tensors: Tensors, shape: BertShape) -> bytes:
     x = embed_tokens(graph, tensors, "ids", longest=shape.longest)
+    states = []
     for number in range(shape.layers):
         x = add_encoder_layer(graph, tensors, number, x)
+        states += [x] if number + 1 in shape.told else []
     # One text without padding: the mean needs no mask.
     mean = graph.add_op("ReduceMean", x, axes=[1], keepdims=0)
     vector = graph.add_op("LpNormalization", mean, axis=-1, p=2)
     width = len(tensors["embeddings.LayerNorm.weight"])
-    return serialise_graph(graph, shape.name, ("ids",), vector, width)
+    return serialise_graph(graph, shape.name, ("ids",), vector, width, states)
 
 
 def serialise_graph(
-    graph: Float32Graph, name: str, inputs: Sequence[str], output: str, width: int
+    graph: Float32Graph,
+    name: str,
+    inputs: Sequence[str],
+    output: str,
+    width: int,
+    states: Sequence[str] = (),
 ) -> bytes:
-    """Serialises a graph whose inputs have the shape (1, tokens) and its output (1, width)."""
+    """Serialises a graph whose inputs have the shape (1, tokens), its output (1, width), and
+    further outputs (1, tokens, width)."""
     from onnx import TensorProto, helper
+
+    def tell_shape(name: str, *shape: int | str) -> Any:
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
     model = helper.make_model(
         helper.make_graph(
             graph.nodes,
             name,
             [helper.make_tensor_value_info(i, TensorProto.INT64, [1, "tokens"]) for i in inputs],
-            [helper.make_tensor_value_info(output, TensorProto.FLOAT, [1, width])],
+            [
+                tell_shape(output, 1, width),
+                *(tell_shape(state, 1, "tokens", width) for state in states),
+            ],
             graph.constants,
         ),
         opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid(_FUSED, _FUSED_OPSET)],
