@@ -174,10 +174,11 @@ def _read_sheets(path: Path, name: str, keys: Sequence[str]) -> Iterator[Record]
     from openpyxl.utils.exceptions import InvalidFileException
 
     try:
-        with warnings.catch_warnings():
+        # openpyxl leaves a file open that is no workbook.
+        with path.open("rb") as file, warnings.catch_warnings():
             # Warnings are about parts that carry no text: validation, conditional formats.
             warnings.simplefilter("ignore")
-            book = load_workbook(path, read_only=True, data_only=True, keep_links=False)
+            book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
             try:
                 for sheet in book.worksheets:
                     yield from _read_sheet(sheet, name, keys)
