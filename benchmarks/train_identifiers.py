@@ -2,12 +2,12 @@
 
     python benchmarks/train_identifiers.py
 
-Card. Sentences: `*-train.txt`, `*-dev.txt` and `*-traps.txt` of `benchmarks/identifiers`, by a dozen
-hands, and those of `tests/fixtures/phi` that the rules were written against; no person, number or
-address in them is real. `*-test.txt`, `*-later.txt`, `*-last.txt` and `unseen_three_*` are never
-trained on. Encoder: multilingual-e5-small, as it is. Both languages together, one hidden layer of
-96, dropout .3, 14 epochs, seed 0; weights in 8 bits with a scale for each unit. Four minutes on two
-cores; needs torch.
+Card. Sentences: `*-train.txt`, `*-dev.txt` and `*-traps.txt` of `benchmarks/identifiers`, by a
+dozen hands, and those of `tests/fixtures/phi` that the rules were written against; no person,
+number or address in them is real. `*-test.txt`, `*-later.txt`, `*-last.txt` and `unseen_three_*`
+are never trained on. Encoder: multilingual-e5-small, as it is. Both languages together, one hidden
+layer of 96, dropout .3, 14 epochs, seed 0; weights in 8 bits with a scale for each unit. Four
+minutes on two cores; needs torch.
 """
 
 from __future__ import annotations
