@@ -296,14 +296,13 @@ def encode_texts(session: Any, pieces: Pieces, texts: Sequence[str], threads: in
     """
     import numpy as np
 
-    first = session.get_outputs()[0].name
+    output = session.get_outputs()[0]
 
-    def encode_one(text: str) -> Vectors:
-        vector: Vectors = session.run([first], {"ids": np.array([pieces.token_ids(text)])})[0][0]
-        return vector
+    def encode_one(text: str) -> Any:
+        return session.run([output.name], {"ids": np.array([pieces.token_ids(text)])})[0][0]
 
     if not texts:
-        return np.empty((0, session.get_outputs()[0].shape[1]), np.float32)
+        return np.empty((0, output.shape[1]), np.float32)
     if min(threads, len(texts)) == 1:
         return np.stack([encode_one(text) for text in texts])
     with ThreadPoolExecutor(min(threads, len(texts))) as pool:
