@@ -303,10 +303,11 @@ def encode_texts(session: Any, pieces: Pieces, texts: Sequence[str], threads: in
 
     if not texts:
         return np.empty((0, output.shape[1]), np.float32)
-    if min(threads, len(texts)) == 1:
-        return np.stack([encode_one(text) for text in texts])
     with ThreadPoolExecutor(min(threads, len(texts))) as pool:
-        return np.stack(list(pool.map(encode_one, texts)))
+        each = (
+            pool.map(encode_one, texts) if min(threads, len(texts)) > 1 else map(encode_one, texts)
+        )
+        return np.stack(list(each))
 
 
 @dataclass
