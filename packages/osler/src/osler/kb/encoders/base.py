@@ -296,18 +296,16 @@ def encode_texts(session: Any, pieces: Pieces, texts: Sequence[str], threads: in
     """
     import numpy as np
 
-    output = session.get_outputs()[0]
-
-    def encode_one(text: str) -> Any:
-        return session.run([output.name], {"ids": np.array([pieces.token_ids(text)])})[0][0]
+    def encode_one(text: str) -> Vectors:
+        vector: Vectors = session.run(None, {"ids": np.array([pieces.token_ids(text)])})[0][0]
+        return vector
 
     if not texts:
-        return np.empty((0, output.shape[1]), np.float32)
+        return np.empty((0, session.get_outputs()[0].shape[1]), np.float32)
+    if min(threads, len(texts)) == 1:
+        return np.stack([encode_one(text) for text in texts])
     with ThreadPoolExecutor(min(threads, len(texts))) as pool:
-        each = (
-            pool.map(encode_one, texts) if min(threads, len(texts)) > 1 else map(encode_one, texts)
-        )
-        return np.stack(list(each))
+        return np.stack(list(pool.map(encode_one, texts)))
 
 
 @dataclass
