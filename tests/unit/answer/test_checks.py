@@ -38,6 +38,7 @@ def fails(
         ("How much aspirin is given in stroke?", "Aspirin 300 mg is given in stroke.", False),
         ("How often is it given?", "It is given twice daily.", False),
         ("Why is aspirin given in stroke?", "Aspirin is given early in stroke.", False),
+        ("Does low-dose aspirin help in stroke?", "Aspirin helps early in stroke.", False),
         ("for how many days is it given", "Two tablets are given.", True),
         ("for how many days is it given", "It is given for one week.", False),
         ("How long is aspirin given in stroke?", "Aspirin 300 mg is given.", True),
@@ -135,6 +136,30 @@ def test_in_chinese_what_stands_under_another_disease_is_of_that_one() -> None:
     assert not fails("another disease", asked, "一线药物包括钙通道阻滞剂。", title="高血压")
     assert not fails("another disease", "没有高血压，首选什么药", said, title="过敏性休克")
     assert fails("another disease", asked, said, title="过敏性休克", after="高血压者慎用。")
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "failed"),
+    [
+        ("Dose of alteplase in stroke?", "Alteplase is given within 4.5 hours of onset.", True),
+        ("Dose of alteplase in stroke?", "Alteplase 0.9 mg/kg is given.", False),
+        ("what's the starting dose of levodopa", "Levodopa is taken three times a day.", False),
+        ("what's the starting dose of levodopa", "Levodopa is taken daily.", True),
+        ("warfarin dose", "Warfarin is checked weekly.", True),
+        ("how many mg of digoxin", "Digoxin is given once a day.", True),
+        ("I missed my dose of warfarin, what do I do?", "Take warfarin as soon as you can.", False),
+        ("does the dose of digoxin change in renal failure", "Digoxin is halved.", False),
+        ("how many hours between doses of ibuprofen", "Ibuprofen every six hours.", False),
+        ("Dose of fluids?", "Give them at once.", False),
+        ("氯吡格雷的剂量是多少", "24小时内起用氯吡格雷。", True),
+        ("氯吡格雷的剂量是多少", "氯吡格雷首剂300 mg。", False),
+        ("华法林漏服一次剂量怎么补", "华法林想起来即服。", False),
+    ],
+)
+def test_where_nothing_but_a_dose_answers_a_sentence_has_one(
+    question: str, sentence: str, failed: bool
+) -> None:
+    assert fails("no dose", question, sentence) is failed
 
 
 def test_a_dose_asked_for_a_child_is_no_adults() -> None:
@@ -308,6 +333,15 @@ def test_what_is_said_under_another_disease_is_of_that_one() -> None:
     drug = "Can I drive on diazepam after a heart attack?"
     assert not fails("another disease", drug, month, title="Stroke")
     assert fails("another disease", "心肌梗死后多久能开车", "一个月内不能开车。", title="脑卒中")
+
+
+def test_a_drug_in_one_disease_is_not_told_by_what_stands_under_another() -> None:
+    asked, said = "Can I give amoxicillin in infectious mononucleosis?", "Amoxicillin is given."
+    assert fails("another disease", asked, said, title="Pneumonia")
+    assert not fails("another disease", asked, said, title="Glandular fever")
+    assert not fails("another disease", asked, said, title="Amoxicillin")
+    seen_in = "He has pneumonia and came out in hives: amoxicillin?"
+    assert not fails("another disease", seen_in, said, title="Pneumonia")
 
 
 @pytest.mark.parametrize(

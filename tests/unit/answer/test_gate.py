@@ -183,7 +183,7 @@ async def test_a_sentence_that_fails_a_check_loses_odds_and_stays_nearest() -> N
     amount = "Vitamin C 500 mg a day heals scurvy in most."
     fit = replace(ALONE, ordered=0.4 * CHECK)
     gate = judging(KnownJudge({plain: 2.0, amount: 0.5}), relevance=KnownRelevance({}))
-    gate = replace(gate, fits={"en": fit})
+    gate = replace(gate, fits={"en": fit}, checks=("amount",))
     found = await gate.weigh_sentences(dose.text, [hit(f"{plain} {amount}")])
     assert [one.text for one in found] == [amount, plain]
     assert found[0].relevance == pytest.approx(chance(0.5))

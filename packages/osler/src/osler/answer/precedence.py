@@ -13,7 +13,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from osler.answer.checks import AskedFacts, read_words
+from osler.answer.check_words import read_words
+from osler.answer.checks import AskedFacts
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.answer.values import covers_value
 from osler.retrieve.entity_names import ReadText
@@ -73,7 +74,7 @@ def _is_dose_of_adults(facts: AskedFacts, one: QuoteCandidate) -> bool:
     """Whether it has an amount, names the drug, and speaks of no children."""
     read = ReadText(_under_heading(one))
     names = any(drug.is_in(read) for drug in facts.drugs)
-    return names and not _is_for_children(one) and read_words().dose.search(one.text) is not None
+    return names and not _is_for_children(one) and read_words().tells_dose(one.text)
 
 
 def _under_heading(one: QuoteCandidate) -> str:
