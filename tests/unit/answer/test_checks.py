@@ -153,6 +153,7 @@ def test_in_chinese_what_stands_under_another_disease_is_of_that_one() -> None:
         ("Dose of fluids?", "Give them at once.", False),
         ("氯吡格雷的剂量是多少", "24小时内起用氯吡格雷。", True),
         ("氯吡格雷的剂量是多少", "氯吡格雷首剂300 mg。", False),
+        ("异烟肼手脚发麻，维生素B6加到多少毫克", "加到每日100 mg左右，多数可恢复。", False),
         ("华法林漏服一次剂量怎么补", "华法林想起来即服。", False),
     ],
 )
