@@ -28,7 +28,7 @@ from osler_serve.ops.uploads import delete_upload, reread_upload, store_upload
 from osler_serve.server_log import set_up_log
 
 _LOG = logging.getLogger("osler_serve")
-_NICE = 5
+_NICE = 10
 SLICE = 32
 """Passages that are encoded before the next file may come: about half a second."""
 
