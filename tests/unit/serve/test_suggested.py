@@ -45,6 +45,24 @@ def test_what_is_cited_asked_empty_of_meaning_or_foreign_is_left_out() -> None:
     assert suggest_questions(ASKED, found, [cited]) == ["Gout: what about diet?"]
 
 
+def test_beside_an_answer_nothing_of_another_subject_is_asked() -> None:
+    bleep = Question("", "which bleep does the night nurse carry")
+    cited = passage("ward", "Ward 7 protocol > Night staff")
+    found = [
+        cited,
+        passage("Paediatrics", "Croup > Treatment"),
+        passage("ward", "Ward 7 protocol > Hypoglycaemia"),
+        passage("Infection", "Tuberculosis > Diagnosis"),
+    ]
+    assert suggest_questions(bleep, found, [cited]) == [
+        "Ward 7 protocol: what about hypoglycaemia?"
+    ]
+    asked = Question("", "痛风急性发作如何治疗？", language="zh")
+    quoted = passage("风湿病学", "痛风 > 急性期", language="zh")
+    others = [passage("内科", f"{one} > 诊断", language="zh") for one in ("糖尿病", "痛风性肾病")]
+    assert suggest_questions(asked, others, [quoted]) == ["痛风性肾病如何诊断？"]
+
+
 def test_a_chinese_question_gets_chinese_ones() -> None:
     sections = ("饮食", "诊断与分级", "不良反应", "与利尿剂合用", "尿酸的控制目标")
     found = [passage("风湿病学", f"痛风 > {one}", language="zh") for one in sections]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from osler.retrieve import STOP_WORDS
 from osler.text import language_of
 from osler.types import Passage, Question
 
@@ -63,8 +64,11 @@ def suggest_questions(
     question: Question, found: Sequence[Passage], cited: Iterable[Passage] = ()
 ) -> list[str]:
     """At most `MOST`, in the order of `found`; none about a section that is cited already, that the
-    question names itself, or that another language has."""
+    question names itself, or that another language has. Where something is cited, its subject or
+    what is asked about shares half of its words with each."""
+    cited = list(cited)
     known = {one.heading for one in cited}
+    about = _words(" ".join((question.text, *map(_subject_of, cited))))
     texts = " ".join(passage.text for passage in found)
     asked = _words(question.text)
     made: dict[str, None] = {}
@@ -73,7 +77,10 @@ def suggest_questions(
         if not parts or passage.language != question.language or passage.heading in known:
             continue
         known.add(passage.heading)
-        subject = parts[-2] if len(parts) > 1 else passage.title.partition(" | ")[0]
+        subject = _subject_of(passage)
+        own = _words(subject)
+        if cited and len(own & about) * 2 < len(own):
+            continue
         made_of = _words(f"{subject} {parts[-1]}")
         if _PLAIN.fullmatch(parts[-1]) or made_of <= asked:
             continue
@@ -82,6 +89,12 @@ def suggest_questions(
         if is_new and len(text) <= _LONGEST and language_of(text) == question.language:
             made[text] = None
     return [*made][:MOST]
+
+
+def _subject_of(passage: Passage) -> str:
+    """The heading over that of a passage, or its document's title."""
+    parts = [part.strip() for part in passage.locator.section.split(" > ") if part.strip()]
+    return parts[-2] if len(parts) > 1 else passage.title.partition(" | ")[0]
 
 
 def _word_question(subject: str, leaf: str, text: str) -> str:
@@ -126,4 +139,4 @@ def _lower_within(subject: str, text: str) -> str:
 
 def _words(text: str) -> set[str]:
     """What a heading and a question are compared by; Chinese by its signs."""
-    return set(re.findall(r"[a-z0-9]+|[\u4e00-\u9fff]", text.casefold()))
+    return set(re.findall(r"[a-z0-9]+|[\u4e00-\u9fff]", text.casefold())) - STOP_WORDS
