@@ -88,6 +88,17 @@ def test_what_forbids_the_drug_goes_before_what_advises_it_and_as_likely() -> No
     assert order(asked, (GIVE, 0.6), (other, 0.6))[0] == GIVE
 
 
+def test_a_finding_goes_before_why_its_study_was_made() -> None:
+    why, found = "BACKGROUND: Steroids have long been given.", "CONCLUSIONS: They save nobody."
+    facts = AskedFacts(QuestionReader().read("Do steroids save lives in shock?"))
+    first, second = candidates((why, 0.9), (found, 0.8))
+    failing = replace(first, failed=frozenset({"background"}))
+    assert [one.text for one in put_first(facts, [failing, second])] == [found, why]
+    unsure = replace(second, relevance=0.9 * WARNING_SHARE - 0.01)
+    assert put_first(facts, [failing, unsure])[0].text == why
+    assert put_first(facts, [failing, replace(second, failed=frozenset({"amount"}))])[0] == failing
+
+
 def test_a_dose_of_adults_goes_before_one_of_children_who_are_not_asked_about() -> None:
     child = "Paracetamol for children is given as 15 mg/kg per dose."
     adult = "For adults the highest dose of paracetamol is 4 g in 24 hours."

@@ -4,7 +4,7 @@ A sentence whose range has the value that is asked about goes before those whose
 (`osler.answer.values`). One that forbids a drug that is asked about goes before one that advises
 it, and is shown where its source is untrusted, too: in a stroke, "Give aspirin 300 mg at once" is
 said of an attack that has passed. A dose of adults goes before one of children, where these are not
-asked about.
+asked about, and a finding before why its study was made.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VALUE_SHARE = 0.5
 OTHERS_SHARE = 0.4
 """The same for a dose of adults, where children are not asked about and the first is for them."""
 WARNING_SHARE = 0.75
-"""The same for one that forbids."""
+"""The same for one that forbids, and for a finding where the first says why a study was made."""
 _ADULTS = re.compile(r"\badults?\b|成人|成年", re.IGNORECASE)
 _FORBIDS = re.compile(
     r"^\W*(?:do not|don[’']t|never)\b|^\W*(?:不要|切勿|勿|禁止|不得|严禁)",
@@ -57,8 +57,12 @@ def find_warnings(facts: AskedFacts, found: Sequence[QuoteCandidate]) -> list[Qu
 def put_first(facts: AskedFacts, found: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     """The sentences, likeliest first but for what has reason to go before."""
     asked, ordered = facts.asked.written, list(found)
+    if found and "background" in found[0].failed:
+        ordered = _lead_with(found, WARNING_SHARE, lambda one: not one.failed)
     if found and covers_value(asked, found[0].text) is False:
-        ordered = _lead_with(found, VALUE_SHARE, lambda one: covers_value(asked, one.text) is True)
+        ordered = _lead_with(
+            ordered, VALUE_SHARE, lambda one: covers_value(asked, one.text) is True
+        )
     wants_dose = facts.drugs and facts.wants_amount and not facts.conditions
     if wants_dose and found and _is_for_children(ordered[0]):
         ordered = _lead_with(ordered, OTHERS_SHARE, lambda one: _is_dose_of_adults(facts, one))
