@@ -26,7 +26,7 @@ def test_a_key_is_shown_once_listed_without_its_secret_and_taken_back(osler: Any
     made = json.loads(osler("serve", "key", "add", "ward", "--workspace", "w1", "--json").stdout)
     assert made["key"].startswith("osk_")
     listed = osler("serve", "key", "ls", "--json").stdout
-    assert made["key"].rsplit("_", 1)[1] not in listed
+    assert made["key"].split("_", 2)[2] not in listed  # a secret may have "_" in it
     (one,) = json.loads(listed)["keys"]
     assert (one["name"], one["workspace"]) == ("ward", "w1")
     assert osler("serve", "key", "rm", "ward").exit_code == 0
