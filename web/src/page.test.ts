@@ -4,6 +4,7 @@ import type { Event } from "./events";
 import { sorted } from "./parts/SortedTable";
 import { Away, Refusal } from "./api";
 import { explained } from "./errors";
+import { outcome } from "./parts/Uploads";
 import { stages, stepName } from "./parts/Waiting";
 import { costParts, shownMoney } from "./cost";
 import { highlighted, marked, plain, shortSeconds } from "./plain";
@@ -105,4 +106,13 @@ test("what went wrong is said in a reader's words, and the server's own where it
   expect(said(new Refusal("", 401, "wrong_key"))[0]).toBe(WORDS.en.keyEnded);
   expect(said(new Refusal("a file of .exe is not accepted", 422, "bad_upload"))[0]).toBe("a file of .exe is not accepted");
   expect(said(new Refusal("", 502, ""))[0]).toBe(WORDS.en.serverFailed);
+});
+
+test("a file of which nothing could be read is not called already there", () => {
+  const upload = { source: "own", name: "a.csv", bytes: 1, sent: "" };
+  const sent = (passages: number, drops: Record<string, number>) => outcome({ upload, documents: passages, passages, drops }, WORDS.en);
+  expect(sent(0, {})).toBe("already there");
+  expect(sent(0, { "no text": 3 })).toContain("no text");
+  expect(sent(0, { "no text": 3 })).not.toContain("there");
+  expect(sent(2, { "no text": 1 })).toMatch(/2.*no text/);
 });

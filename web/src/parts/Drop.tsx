@@ -34,8 +34,9 @@ export function Drop({ source, speak }: { source: string; speak: Tongue }) {
         tell((known) => ({ ...known, reading: name }));
         try {
           const done = await api.send(source, file, () => undefined);
-          add(done.passages ? "ready" : "there", name);
-          if (done.passages && leftOut(done, words)) add("wrong", `${name}: ${leftOut(done, words)}`);
+          const left = leftOut(done, words);
+          if (left) add("wrong", `${name}: ${left}`);
+          if (done.passages || !left) add(done.passages ? "ready" : "there", name);
         } catch (error) {
           add("wrong", `${name}: ${plain(why(error))}`);
         }

@@ -48,7 +48,7 @@ function Library({ source, places, changed, speak }: Given) {
   const note = (name: string, said: string, bad = false) => tell((known) => [{ name, said, bad }, ...known]);
   const reading = (name: string, made: Promise<api.Sent | void>) =>
     made
-      .then((done) => note(name, done ? outcome(done, speak) : words.deleted), (error) => note(name, why(error) || words.notSent, true))
+      .then((done) => note(name, done ? outcome(done, words) : words.deleted), (error) => note(name, why(error) || words.notSent, true))
       .finally(() => (look(), changed()));
   const take = async (chosen: File[]) => {
     for (const file of chosen) {
@@ -130,11 +130,11 @@ export function Sure({ words, name, done }: { words: [string, string]; name: str
   );
 }
 
-function outcome(done: api.Sent, speak: Tongue): string {
-  const { words } = speak;
-  if (!done.passages) return words.alreadyThere;
+export function outcome(done: api.Sent, words: Words): string {
+  const left = leftOut(done, words);
+  if (!done.passages) return left || words.alreadyThere;
   const read = `${words.documents} ${done.documents}, ${words.passages} ${done.passages}`;
-  return [read, words.foundAtOnce, leftOut(done, words)].filter(Boolean).join(" · ");
+  return [read, words.foundAtOnce, left].filter(Boolean).join(" · ");
 }
 
 // What of a file became no document; empty where all did.
