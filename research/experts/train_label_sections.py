@@ -2,8 +2,8 @@
 
     PYTHONPATH=benchmarks python research/experts/train_label_sections.py --out FOLDER
 
-`label_questions.tsv` has questions of three hands; each measures what the two others taught, beside
-the most frequent kind, and what ships has learnt from all.
+`label_questions.tsv` has questions of two hands; one is learnt from and the other measures, beside
+the most frequent kind, and what ships has learnt from both.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from sklearn.linear_model import LogisticRegression
 
 from osler.kb.encoders.base import Encoder, MiniLMEncoder
 from osler.retrieve.experts.cards import BASE, ExpertCard, ExpertData
-from osler.retrieve.experts.label_sections import LABEL_SECTIONS, describe_question
+from osler.retrieve.experts.label_sections import LABEL_SECTIONS
 
 QUESTIONS = Path(__file__).with_name("label_questions.tsv")
-STRENGTH = 20.0
+STRENGTH = 8.0
 """Inverse of the ridge."""
 
 
@@ -44,10 +44,7 @@ def train_label_sections(out: Path, encoder: Encoder | None = None, seed: int = 
     """Writes the expert into `out`. Every kind counts as much as another."""
     encoder = encoder or MiniLMEncoder()
     asked = read_labelled()
-    encoded = encoder.encode([one.text for one in asked], kind="query")
-    vectors = np.stack(
-        [describe_question(one.text, vector) for one, vector in zip(asked, encoded, strict=True)]
-    )
+    vectors = np.asarray(encoder.encode([one.text for one in asked], kind="query"))
     figures = []
     for hand in sorted({one.hand for one in asked}):
         learnt = [at for at, one in enumerate(asked) if one.hand != hand]
@@ -62,7 +59,7 @@ def train_label_sections(out: Path, encoder: Encoder | None = None, seed: int = 
     return write_expert(
         out,
         {
-            "weights": model.coef_.astype(np.float16),
+            "weights": model.coef_.astype(np.float32),
             "bias": model.intercept_.astype(np.float32),
         },
         name=LABEL_SECTIONS,

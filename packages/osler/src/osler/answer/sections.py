@@ -32,7 +32,7 @@ SURE = 0.5
 FAVOUR = 1.0
 """What a sentence that is wholly of the kind asked for gains in the order."""
 _ELSEWHERE = frozenset({"another disease", "another subject"})
-LABEL_SECTION = 0.7
+LABEL_SECTION = 0.4
 """What the section of a label gains that is surely asked for, where relevance lies about 1."""
 _NEARER: Mapping[Language, float] = {"en": 0.11, "zh": 0.03}
 """By how much a question must be nearer to a heading than to any sentence."""

@@ -1,14 +1,13 @@
 """`label-sections`: which section of a drug's label answers a question.
 
-A linear model over the question's words and the packaged encoder's vector of it. It learnt from
-questions that three hands wrote as consumers type them, each with the kind of section that answers.
+A linear model over the packaged encoder's vector of the question. It learnt from questions that two
+hands wrote as consumers type them, each with the kind of section that answers it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -43,20 +42,6 @@ HEADED: Mapping[str, re.Pattern[str]] = {
     }.items()
 }
 """Headings of labels, under which what is asked for may stand, by the kinds that are learnt."""
-WORDS = 4096
-"""Places that words are hashed to, in front of the numbers of the vector."""
-_WORD = re.compile(r"[^\W_]{2,}")
-
-
-def describe_question(question: str, vector: NDArray[Any]) -> NDArray[Any]:
-    """Of its words together the length 1, then its vector: float32 of shape (4096 + numbers,)."""
-    import numpy as np
-
-    words = np.zeros(WORDS, np.float32)
-    for word in _WORD.findall(question.casefold()):
-        words[zlib.crc32(word.encode()) % WORDS] += 1
-    length = float(np.linalg.norm(words))
-    return np.concatenate([words / length if length else words, vector])
 
 
 @dataclass(frozen=True)
@@ -66,7 +51,7 @@ class LabelSections:
     encoder: Encoder
     names: tuple[str, ...]
     weights: NDArray[Any]
-    """Of shape (kinds, 4096 + numbers of a vector)."""
+    """Of shape (kinds, numbers of a vector)."""
     bias: NDArray[Any]
 
     @classmethod
@@ -80,7 +65,6 @@ class LabelSections:
             or bias is None
             or not known
             or not len(weights) == len(names) == len(bias)
-            or weights.shape[1] <= WORDS
         ):
             raise ModelError(
                 f"the weights of the expert {expert.card.name!r} do not fit its card",
@@ -99,7 +83,7 @@ class LabelSections:
     def _weigh(self, question: str) -> dict[str, float]:
         import numpy as np
 
-        told = describe_question(question, self.encoder.encode([question], kind="query")[0])
-        logits = told @ self.weights.T + self.bias
+        vector = self.encoder.encode([question], kind="query")[0]
+        logits = vector @ self.weights.T + self.bias
         shares = np.exp(logits - logits.max())
         return dict(zip(self.names, map(float, shares / shares.sum()), strict=True))
