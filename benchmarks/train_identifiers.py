@@ -46,34 +46,34 @@ def label_piece(start: int, end: int, marked: list[tuple[str, int, int]]) -> tup
             if name == "MAYBE":
                 weight = 0.0
             else:
-                kind = 1 + tokens.TOLD.index(SAME.get(name, name))
+                kind = 1 + tokens.KINDS.index(SAME.get(name, name))
     return kind, weight
 
 
 def read_rows(path: Path) -> Rows:
     """Of each piece of a file's lines: what the encoder says, its kind, whether it counts."""
-    told, kinds, weights = [], [], []
+    pieces, kinds, weights = [], [], []
     for line in path.read_text(encoding="utf-8").splitlines():
         text, marked = read_sentence(line)
         places, states = load_e5(cache_dir()).read_tokens(text)
-        told.append(tokens.describe_pieces(states))
+        pieces.append(tokens.describe_pieces(states))
         for start, end in places:
             kind, weight = label_piece(start, end, marked)
             kinds.append(kind)
             weights.append(weight)
-    return np.concatenate(told), np.array(kinds), np.array(weights, np.float32)
+    return np.concatenate(pieces), np.array(kinds), np.array(weights, np.float32)
 
 
 def fit_layers(rows: Rows, seed: int = 0) -> tuple[torch.nn.Linear, torch.nn.Linear]:
     """The two layers, for inputs as they come."""
     torch.manual_seed(seed)
-    told, kinds, weights = rows
-    mean, spread = told.mean(0), told.std(0) + 1e-6
-    hidden = torch.nn.Linear(told.shape[1], HIDDEN)
-    outer = torch.nn.Linear(HIDDEN, 1 + len(tokens.TOLD))
+    pieces, kinds, weights = rows
+    mean, spread = pieces.mean(0), pieces.std(0) + 1e-6
+    hidden = torch.nn.Linear(pieces.shape[1], HIDDEN)
+    outer = torch.nn.Linear(HIDDEN, 1 + len(tokens.KINDS))
     drop = torch.nn.Dropout(DROPPED)
     net = torch.nn.Sequential(drop, hidden, torch.nn.ReLU(), drop, outer)
-    x, y = torch.from_numpy((told - mean) / spread), torch.from_numpy(kinds)
+    x, y = torch.from_numpy((pieces - mean) / spread), torch.from_numpy(kinds)
     counts = torch.from_numpy(weights)
     optimiser = torch.optim.AdamW(net.parameters(), lr=RATE, weight_decay=1e-4)
     for epoch in range(EPOCHS):
@@ -93,10 +93,10 @@ def fit_layers(rows: Rows, seed: int = 0) -> tuple[torch.nn.Linear, torch.nn.Lin
 
 def main() -> None:
     each = [read_rows(path) for path in SETS]
-    told, kinds, weights = (np.concatenate(parts) for parts in zip(*each, strict=True))
-    print(f"{len(told)} pieces", flush=True)
+    pieces, kinds, weights = (np.concatenate(parts) for parts in zip(*each, strict=True))
+    print(f"{len(pieces)} pieces", flush=True)
     kept: dict[str, Any] = {}
-    for name, layer in zip(("hidden", "outer"), fit_layers((told, kinds, weights)), strict=True):
+    for name, layer in zip(("hidden", "outer"), fit_layers((pieces, kinds, weights)), strict=True):
         weight = layer.weight.detach().numpy().T
         scale = np.abs(weight).max(axis=0) / 127
         kept |= {

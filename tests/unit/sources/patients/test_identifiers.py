@@ -145,6 +145,9 @@ def test_a_long_line_is_read_in_parts_to_its_end() -> None:
     assert all(start < end <= later for (start, end), (later, _) in pairwise(read.places))
     assert read.shares.sum(axis=1) == pytest.approx(1)
     assert "Roisin" not in remove_identifiers(text)
+    for many in ("㌔㌢" * 150, "\ufdfa" * 300):  # each stands for two to eighteen signs
+        text = f"{many} Seen with Roisin."
+        assert read_line(text).places[-1][1] == len(text)
 
 
 def test_without_the_encoder_nothing_is_taken_for_clean(

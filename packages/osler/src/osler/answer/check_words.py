@@ -53,7 +53,7 @@ def read_words() -> CheckWords:
         re.compile(frame.replace("ASPECT", aspect), re.IGNORECASE)
         for frame in table.pop("subject_frames")
     ]
-    told = [re.compile(frame, re.IGNORECASE) for frame in table.pop("patient_frames")]
+    patient_frames = [re.compile(frame, re.IGNORECASE) for frame in table.pop("patient_frames")]
     kinds = {
         name: (
             compile_all([one.replace("UNIT", "|".join(units)) for one in asked]),
@@ -64,5 +64,5 @@ def read_words() -> CheckWords:
     }
     words = {name: compile_all(patterns) for name, patterns in table.items()}
     return CheckWords(
-        **words, kinds=kinds, conditions=conditions, frames=frames, patient_frames=told
+        **words, kinds=kinds, conditions=conditions, frames=frames, patient_frames=patient_frames
     )

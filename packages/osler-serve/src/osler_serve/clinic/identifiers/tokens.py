@@ -8,7 +8,7 @@ head is its card.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
@@ -20,7 +20,7 @@ from osler_serve.clinic.identifiers.found import Identifier, Kind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-TOLD: tuple[Kind, ...] = ("NAME", "PLACE", "PHONE", "ID", "DATE", "AGE")
+KINDS: tuple[Kind, ...] = ("NAME", "PLACE", "PHONE", "ID", "DATE", "AGE")
 """Kinds that a piece can be of, from 1 in the network's outputs; 0 is none of them."""
 DOUBTFUL = frozenset({"NAME", "PLACE", "ADDRESS"})
 """Kinds of which the network has a say in what the rules find."""
@@ -56,7 +56,7 @@ class ReadLine:
                 one.start < end and one.end > start for one in measured
             ):
                 continue
-            kind = TOLD[int(shares[1:].argmax())]
+            kind = KINDS[int(shares[1:].argmax())]
             if found and self._goes_on(found[-1], kind, start):
                 found[-1] = Identifier(found[-1].kind, found[-1].start, end)
             else:
@@ -98,23 +98,24 @@ def read_line(line: str) -> ReadLine:
     from osler.build.hub import load_e5
 
     places: list[tuple[int, int]] = []
-    shares = [np.zeros((0, 1 + len(TOLD)), np.float32)]
-    for at, part in _cut(line):
+    shares = [np.zeros((0, 1 + len(KINDS)), np.float32)]
+    at = 0
+    while part := _first_part(line[at:]):
         found, states = load_e5(cache_dir()).read_tokens(part)
         places += [(at + start, at + end) for start, end in found]
-        shares.append(join_words(part, found, _weigh(describe_pieces(states))))
+        shares.append(join_words(part, found, _find_shares(describe_pieces(states))))
+        # Signs that stand for several (㌔) may be more than the encoder reads at once.
+        read = found[-1][1] if found else len(part)
+        at += read if part[read:].strip() else len(part)
     return ReadLine(line, places, np.concatenate(shares))
 
 
-def _cut(line: str) -> Iterator[tuple[int, str]]:
-    """Parts of a line, each with its place, that end where a sentence or a word does."""
-    at = 0
-    while at < len(line):
-        stops = [one.end() for one in _STOPS.finditer(line, at, at + _LONGEST)]
-        whole = at + _LONGEST >= len(line)
-        end = len(line) if whole else stops[-1] if stops else at + _LONGEST
-        yield at, line[at:end]
-        at = end
+def _first_part(line: str) -> str:
+    """As much as is read together, up to where a sentence or a word ends."""
+    if len(line) <= _LONGEST:
+        return line
+    stops = [one.end() for one in _STOPS.finditer(line, 0, _LONGEST)]
+    return line[: stops[-1] if stops else _LONGEST]
 
 
 def describe_pieces(states: NDArray[Any]) -> NDArray[Any]:
@@ -139,11 +140,13 @@ def join_words(line: str, places: list[tuple[int, int]], shares: NDArray[Any]) -
     return shares
 
 
-def _weigh(told: NDArray[Any]) -> NDArray[Any]:
+def _find_shares(pieces: NDArray[Any]) -> NDArray[Any]:
+    """The network: of each piece the shares of the kinds."""
     import numpy as np
 
     (hidden, hidden_bias), (outer, outer_bias) = _read_weights()
-    logits = np.maximum(told @ hidden + hidden_bias, 0) @ outer + outer_bias
+    active = np.maximum(pieces @ hidden + hidden_bias, 0)
+    logits = active @ outer + outer_bias
     weights = np.exp(logits - logits.max(axis=1, keepdims=True))
     shares: NDArray[Any] = weights / weights.sum(axis=1, keepdims=True)
     return shares

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from osler.kb.encoders.base import Kind, Vectors
 
 NAME = "multilingual-e5-small"
-_GRAPH_NAME = f"{NAME}.int8-1-told.onnx"
+_GRAPH_NAME = f"{NAME}.int8-1-states.onnx"
 """Raise the number, here and in `identity`, with each change to what the graph computes."""
-_TOLD = (6, 8)
+_STATE_LAYERS = (6, 8)
 """Layers in the middle: what a word means where it stands, before all goes into one vector."""
 _MAGIC = b"E5S1"
 _BLOCK = 32
@@ -162,7 +162,9 @@ class PackedFile:
 
     @property
     def shape(self) -> BertShape:
-        return BertShape(NAME, layers=self._header[1], longest=self._header[5], told=_TOLD)
+        return BertShape(
+            NAME, layers=self._header[1], longest=self._header[5], state_layers=_STATE_LAYERS
+        )
 
     @cached_property
     def ends(self) -> tuple[int, int, int]:

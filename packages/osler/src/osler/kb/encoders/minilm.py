@@ -50,7 +50,7 @@ class BertShape:
     layers: int = LAYERS
     longest: int = MAX_TOKENS
     """Tokens of a text that are read."""
-    told: tuple[int, ...] = ()
+    state_layers: tuple[int, ...] = ()
     """Layers, counted from 1, whose states of the tokens are given beside the vector."""
 
 
@@ -231,7 +231,7 @@ def _write_graph(graph: Float32Graph, tensors: Tensors, shape: BertShape) -> byt
     states = []
     for number in range(shape.layers):
         x = add_encoder_layer(graph, tensors, number, x)
-        states += [x] if number + 1 in shape.told else []
+        states += [x] if number + 1 in shape.state_layers else []
     # One text without padding: the mean needs no mask.
     mean = graph.add_op("ReduceMean", x, axes=[1], keepdims=0)
     vector = graph.add_op("LpNormalization", mean, axis=-1, p=2)
@@ -251,7 +251,7 @@ def serialise_graph(
     further outputs (1, tokens, width)."""
     from onnx import TensorProto, helper
 
-    def tell_shape(name: str, *shape: int | str) -> Any:
+    def describe_output(name: str, *shape: int | str) -> Any:
         return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
     model = helper.make_model(
@@ -260,8 +260,8 @@ def serialise_graph(
             name,
             [helper.make_tensor_value_info(i, TensorProto.INT64, [1, "tokens"]) for i in inputs],
             [
-                tell_shape(output, 1, width),
-                *(tell_shape(state, 1, "tokens", width) for state in states),
+                describe_output(output, 1, width),
+                *(describe_output(state, 1, "tokens", width) for state in states),
             ],
             graph.constants,
         ),
