@@ -21,6 +21,7 @@ FIRST: dict[str, str] = {
         "a third to a half"
     ),
     "warfarin": "anticoagulant",
+    "Does low-dose hydrocortisone lower deaths in septic shock?": "uncertain whether it lowers",
 }
 """Question → what the first quote must say."""
 AMONG: dict[str, str] = {
@@ -29,7 +30,11 @@ AMONG: dict[str, str] = {
     "grapefruit with my cholesterol pill": "grapefruit juice",
 }
 """Question → what one of the quotes must say."""
-NEITHER = ("Thanks", "? ?", "12 34", "When did the director die?", "I took 30 paracetamol tablets")
+NEITHER = (
+    *("Thanks", "? ?", "12 34", "When did the director die?", "I took 30 paracetamol tablets"),
+    *("Dose of alteplase in stroke?", "Can I give amoxicillin in infectious mononucleosis?"),
+    "First line treatment for status epilepticus in a child?",
+)
 """What is not answered: nothing is asked, no text says it, or a notice stands first."""
 
 

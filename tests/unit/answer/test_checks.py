@@ -275,6 +275,8 @@ def test_patients_without_what_this_one_has_are_others() -> None:
         ("How do I know if my INR is too high?", []),
         ("best treatment for scabies", ["scabies"]),
         ("whats the first-line drug for gout", ["gout"]),
+        ("First line treatment for status epilepticus in a child?", ["status epilepticus"]),
+        ("treatment of croup in children", ["croup"]),
         ("warning signs of parkinsons years before the shaking?", []),
         ("stroke symptoms started 2 hours ago whats the treatment", []),
     ],

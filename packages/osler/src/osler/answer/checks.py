@@ -25,6 +25,11 @@ from osler.text import has_cjk, split_sentences
 _CELL = " | "
 """Between the cells of a table's row, of which the first names what the row is about."""
 _ARTICLE = re.compile(r"^(?:an?|the) ", re.IGNORECASE)
+_IN_WHOM = re.compile(
+    r" in (?:an? |the |my )?(?:child(?:ren)?|adults?|infants?|bab(?:y|ies)|newborns?|neonates?"
+    r"|toddlers?|pregnancy|pregnant women|elderly|older (?:people|adults))$",
+    re.IGNORECASE,
+)
 _SHORTEST = 5
 """Letters of what a patient may be without."""
 _WITHOUT = re.compile(
@@ -59,7 +64,8 @@ def _name_in(frames: Sequence[re.Pattern[str]], sentence: str) -> str:
     match = next(filter(None, (frame.fullmatch(sentence) for frame in frames)), None)
     if match is None:
         return ""
-    bare = _ARTICLE.sub("", next(filter(None, match.groupdict().values()))).strip()
+    named = _ARTICLE.sub("", next(filter(None, match.groupdict().values())))
+    bare = _IN_WHOM.sub("", named.strip())
     return bare if telling_words(bare) and not read_words().relates.search(bare) else ""
 
 
