@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from importlib.resources import as_file, files
+from typing import TYPE_CHECKING
 
-from osler.danger.notice import Encode, Vector, find_danger, packaged_classifier, regional_contacts
+from osler.danger.notice import Meaning, find_danger, packaged_classifier, regional_contacts
 from osler.danger.rules import DangerRules, packaged_rules, read_rules
 from osler.errors import ModelError
 from osler.settings import Settings
 from osler.trace import DangerNoticed, Run
-from osler.types import DangerNotice, Language, Question
+from osler.types import DangerNotice, Question
+
+if TYPE_CHECKING:
+    from osler.kb.encoders.network import PieceNetwork
 
 
 def load_rules(settings: Settings) -> DangerRules:
@@ -18,22 +24,33 @@ def load_rules(settings: Settings) -> DangerRules:
     return packaged_rules() if chosen is None else read_rules(chosen)
 
 
-def question_encoder(settings: Settings) -> Encode | None:
-    """The packaged encoders, which the search loads too; `None` where the settings name others."""
-    return _encode_question if settings.embedder.kind == "packaged" else None
+def question_meaning(settings: Settings) -> Meaning | None:
+    """What the packaged multilingual encoder tells of a question; `None` where the settings name
+    another encoder."""
+    return _judge_question if settings.embedder.kind == "packaged" else None
 
 
-def _encode_question(text: str, language: Language) -> Vector | None:
-    from osler.build.hub import open_e5, open_minilm
+def _judge_question(text: str) -> Sequence[float] | None:
+    from osler.build.hub import load_e5
     from osler.llm.core.cache import cache_dir
 
     try:
-        encoder = (open_e5 if language == "zh" else open_minilm)(cache_dir())
-        vector: Vector = encoder.encode([text], kind="query")[0].tolist()
+        _, pieces = load_e5(cache_dir()).read_tokens(text)
     except ModelError:
         # The search names what is not installed; the notice goes by rules and words until then.
         return None
-    return vector
+    return [float(one) for one in packaged_meaning().judge(pieces)] if len(pieces) else None
+
+
+@cache
+def packaged_meaning() -> PieceNetwork:
+    """The network that comes with Osler; what comes out of it is by kind, as `KINDS`."""
+    import numpy as np
+
+    from osler.kb.encoders.network import read_network
+
+    with as_file(files("osler.danger").joinpath("meaning.npz")) as path, np.load(path) as kept:
+        return read_network(kept, "meaning")
 
 
 def danger_notice(
@@ -59,7 +76,7 @@ def danger_notice(
         classifier,
         # Rules that a hospital wrote are its own decision.
         overrules=chosen.rules is None,
-        encode=question_encoder(settings),
+        meaning=question_meaning(settings),
     )
 
 
