@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 
+from osler.build.hub import read_tokens
 from osler.errors import BadCalculation
 from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.formulas import (
@@ -210,7 +211,7 @@ def _tell(
 async def ask_calculator(case: FormulaCase) -> float | None:
     """The number that is stated; `None` for a question back, or none."""
     run = Run()
-    solution = await QuestionCalculator().solve(case.question, run)
+    solution = await QuestionCalculator(read_tokens=read_tokens).solve(case.question, run)
     if solution is None or not solution.answer.statements:
         return None
     told = [event for event in run.events if isinstance(event, Calculated)]

@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from osler.build.hub import read_tokens
 from osler.methods.kag.computed import QuestionCalculator
 from osler.text import language_of
 from osler.trace import Run
@@ -27,7 +28,7 @@ _ROUNDED = 0.006
 async def judge_answer(text: str, gold: str) -> str:
     """What became of one question."""
     question = Question("q", text, (), language_of(text))
-    solution = await QuestionCalculator().solve(question, Run())
+    solution = await QuestionCalculator(read_tokens=read_tokens).solve(question, Run())
     if solution is None:
         return "left"
     if not solution.answer.evidence:
@@ -46,7 +47,7 @@ def main() -> None:
     for name in sys.argv[1:]:
         lines = Path(name).read_text(encoding="utf-8").splitlines()
         rows = [line.split("\t") for line in lines if line and not line.startswith("formula\t")]
-        found = Counter(asyncio.run(judge_answer(text, gold)) for _, text, gold in rows)
+        found = Counter(asyncio.run(judge_answer(text, gold)) for _, text, gold, *_ in rows)
         print(Path(name).name, len(rows), dict(found))
 
 

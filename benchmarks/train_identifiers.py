@@ -20,6 +20,7 @@ import torch
 from identifier_sentences import read_sentence
 
 from osler.build.hub import load_e5
+from osler.kb.encoders.network import describe_pieces
 from osler.llm.core.cache import cache_dir
 from osler_serve.clinic.identifiers import tokens
 
@@ -56,7 +57,7 @@ def read_rows(path: Path) -> Rows:
     for line in path.read_text(encoding="utf-8").splitlines():
         text, marked = read_sentence(line)
         places, states = load_e5(cache_dir()).read_tokens(text)
-        pieces.append(tokens.describe_pieces(states))
+        pieces.append(describe_pieces(states))
         for start, end in places:
             kind, weight = label_piece(start, end, marked)
             kinds.append(kind)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from osler.danger.notice import Meaning, find_danger, packaged_classifier, regional_contacts
 from osler.danger.rules import DangerRules, packaged_rules, read_rules
-from osler.errors import ModelError
 from osler.settings import Settings
 from osler.trace import DangerNoticed, Run
 from osler.types import DangerNotice, Question
@@ -31,15 +30,12 @@ def question_meaning(settings: Settings) -> Meaning | None:
 
 
 def _judge_question(text: str) -> Sequence[float] | None:
-    from osler.build.hub import load_e5
-    from osler.llm.core.cache import cache_dir
+    from osler.build.hub import read_tokens
 
-    try:
-        _, pieces = load_e5(cache_dir()).read_tokens(text)
-    except ModelError:
-        # The search names what is not installed; the notice goes by rules and words until then.
+    read = read_tokens(text)
+    if read is None or not len(read[1]):
         return None
-    return [float(one) for one in packaged_meaning().judge(pieces)] if len(pieces) else None
+    return [float(one) for one in packaged_meaning().judge(read[1])]
 
 
 @cache

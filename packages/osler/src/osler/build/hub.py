@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from osler.errors import BadConfig, ModelError, read_text_file
 from osler.llm.core.cache import cache_dir
@@ -35,6 +35,8 @@ from osler.text import load_plugins
 from osler.types import Language, Relevance, Retriever
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from osler.kb.encoders.base import Encoder
     from osler.kb.encoders.e5 import E5Encoder
     from osler.llm.server.connection import ServerClient
@@ -72,6 +74,15 @@ def load_e5(cache: Path) -> E5Encoder:
     from osler.kb.encoders.e5 import E5Encoder
 
     return E5Encoder(cache=cache)
+
+
+def read_tokens(text: str) -> tuple[list[tuple[int, int]], NDArray[Any]] | None:
+    """As `E5Encoder.read_tokens`; `None` where the encoder is not installed."""
+    try:
+        return load_e5(cache_dir()).read_tokens(text)
+    except ModelError:
+        # The search names what is not installed; until then rules read the question.
+        return None
 
 
 @lru_cache(maxsize=1)

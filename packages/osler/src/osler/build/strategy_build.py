@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from osler.answer import Composer
 from osler.build import Parts
 from osler.build.composers import build_composer, may_write, sampling_of
+from osler.build.hub import read_tokens
 from osler.llm.core.ask import Speaker
 from osler.llm.core.base import LanguageModel, Sampling
 from osler.methods.kag.computed import QuestionCalculator
@@ -61,7 +62,8 @@ def question_routes(build: StrategyBuild, chosen: KagThinkerSettings) -> Iterato
     """What answers without a plan by a model: verified formulas, and the concept graph where there
     is one."""
     if chosen.formulas:
-        yield QuestionCalculator()
+        packaged = build.settings.embedder.kind == "packaged"
+        yield QuestionCalculator(read_tokens=read_tokens if packaged else None)
     yield from graph_route(build, chosen)
 
 

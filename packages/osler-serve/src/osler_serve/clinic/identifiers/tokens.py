@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Any
 
+from osler.kb.encoders.network import describe_pieces
 from osler.llm.core.cache import cache_dir
 from osler_serve.clinic.identifiers.found import Identifier, Kind
 
@@ -116,15 +117,6 @@ def _first_part(line: str) -> str:
         return line
     stops = [one.end() for one in _STOPS.finditer(line, 0, _LONGEST)]
     return line[: stops[-1] if stops else _LONGEST]
-
-
-def describe_pieces(states: NDArray[Any]) -> NDArray[Any]:
-    """Of each piece its states, those of the piece before and of the piece after."""
-    import numpy as np
-
-    nothing = np.zeros((1, states.shape[1]), states.dtype)
-    padded = np.concatenate([nothing, states, nothing])
-    return np.concatenate([states, padded[:-2], padded[2:]], axis=1)
 
 
 def join_words(line: str, places: list[tuple[int, int]], shares: NDArray[Any]) -> NDArray[Any]:

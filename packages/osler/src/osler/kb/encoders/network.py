@@ -54,3 +54,12 @@ def read_layer(kept: Mapping[str, Any], name: str) -> Layer:
     import numpy as np
 
     return kept[name].astype(np.float32) * kept[f"{name}_scale"], kept[f"{name}_bias"]
+
+
+def describe_pieces(states: NDArray[Any]) -> NDArray[Any]:
+    """Of each piece its states, those of the piece before and of the piece after."""
+    import numpy as np
+
+    nothing = np.zeros((1, states.shape[1]), states.dtype)
+    padded = np.concatenate([nothing, states, nothing])
+    return np.concatenate([states, padded[:-2], padded[2:]], axis=1)

@@ -21,7 +21,8 @@ from osler.methods.kag.formulas import (
     NumberInput,
 )
 from osler.methods.kag.formulas.findings import evaluate_range, input_words
-from osler.methods.kag.formulas.targets import find_target
+from osler.methods.kag.formulas.pieces import ReadTokens, read_pieces
+from osler.methods.kag.formulas.targets import choose_target, prepare_text
 from osler.methods.kag.logical_forms import LogicalPlan, Math, Output, PlanStep, SubAnswer
 from osler.methods.kag.output import nearest_option
 from osler.methods.kag.planner import plan_event
@@ -85,17 +86,21 @@ class QuestionCalculator:
 
     formulas: Mapping[str, Formula] | None = None
     """`None` = all of Osler's formulas."""
+    read_tokens: ReadTokens | None = None
+    """`None` = rules alone read the question."""
 
     async def solve(self, question: Question, run: Run) -> Solution | None:
         known = FORMULAS if self.formulas is None else self.formulas
-        formula = find_target(known, question.text)
+        text = prepare_text(question.text)
+        pieces = read_pieces(text, self.read_tokens)
+        formula = choose_target(known, text, pieces)
         if formula is None:
             return None
-        # Few questions name a formula.
+        # Few questions ask for a formula's value.
         from osler.methods.kag.formulas.slots import read_slots
 
         try:
-            reading = read_slots(formula, question.text)
+            reading = read_slots(formula, text, pieces)
         except BadCalculation as error:  # units need an extra that is not installed
             return _unanswered(str(error), question, run)
         # Little told: the question is about the formula, not for its value. With options an

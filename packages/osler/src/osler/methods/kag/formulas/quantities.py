@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _NUMBER = r"(?<![A-Za-z\d.\-–/^₂])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
@@ -77,6 +77,11 @@ _PRESSURE = re.compile(
 )
 
 
+_GLUED = re.compile(r"\d+(?:\.\d+)?")
+_PARTS = {("year", "month"): 12, ("week", "day"): 7}
+_PART_GAP = re.compile(r"[\s,零又和+加]{0,3}(?:and)?[\s+]{0,2}")
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """A number of the text, `text[start:end]`, with its unit."""
@@ -124,6 +129,43 @@ def find_quantities(text: str) -> list[Quantity]:
     return sorted(found, key=lambda quantity: quantity.start)
 
 
+def find_numbers(text: str) -> list[Quantity]:
+    """Each number of a text, in order: as `find_quantities`, the two of a blood pressure, and those
+    glued to letters ("plt150", "72F"); "3 years 2 months" and "12 weeks 3 days" are one."""
+    found = [*_pressure_numbers(text), *find_quantities(text)]
+    for match in _GLUED.finditer(text):
+        if not any(match.start() < one.end and one.start < match.end() for one in found):
+            first = next(iter(find_quantities(text[match.start() :])), None)
+            glued = Quantity(*match.span(), float(match[0]), "", match[0])
+            if first is not None and first.start == 0:
+                end = match.start() + first.end
+                glued = Quantity(match.start(), end, first.number, first.unit, first.text)
+            found.append(glued)
+    return list(_join_parts(sorted(found, key=lambda one: one.start), text))
+
+
+def _pressure_numbers(text: str) -> Iterator[Quantity]:
+    for pair in find_pressures(text):
+        for match in re.finditer(r"\d{2,3}", text[pair.start : pair.end]):
+            start, end = pair.start + match.start(), pair.start + match.end()
+            yield Quantity(start, end, float(match[0]), "mmHg", match[0])
+
+
+def _join_parts(numbers: Sequence[Quantity], text: str) -> Iterator[Quantity]:
+    """Years and months in months, weeks and days in days."""
+    left = list(numbers)
+    while left:
+        first = left.pop(0)
+        parts = _PARTS.get((first.unit, left[0].unit if left else ""))
+        if parts and _PART_GAP.fullmatch(text, first.end, left[0].start):
+            second = left.pop(0)
+            number = parts * first.number + second.number
+            said = text[first.start : second.end]
+            yield Quantity(first.start, second.end, number, second.unit, said)
+        else:
+            yield first
+
+
 def find_common_unit(text: str) -> str:
     """The unit that is told for all numbers that have none, "all in mmol/L"; "" for none."""
     found = (_UNIT.match(text, told.end()) for told in _IN_ALL.finditer(text))
@@ -169,14 +211,76 @@ _SPOKEN = re.compile(
 )
 
 
+_ROUND_TENS = re.compile(r"([一二两三四五六七八九])百([一二三四五六七八九])(?![十百点\d])")
+"""一百三 is 130, as 一百零三 is 103."""
+_ENGLISH = {
+    word: number
+    for number, word in enumerate(
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+        ]
+    )
+} | {
+    word: 10 * number
+    for number, word in enumerate(
+        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
+    )
+}
+_ONE, _TEEN, _TEN = (
+    "|".join(word for word, number in _ENGLISH.items() if number in numbers)
+    for numbers in (range(1, 10), range(10, 20), range(20, 100))
+)
+_TWO_DIGITS = rf"(?:(?:{_TEN})(?:[\s-](?:{_ONE}))?|{_TEEN})"
+_WORDED = re.compile(
+    rf"\b(?:(?:a|{_ONE})\shundred(?:\s(?:and\s)?(?:{_TWO_DIGITS}|{_ONE}))?"
+    rf"|(?:(?:{_ONE})\s)?{_TWO_DIGITS}|{_ONE}|zero)(?:\spoint(?:\s(?:zero|{_ONE}))+)?\b",
+    re.IGNORECASE,
+)
 _PER = re.compile(
     r"(?<=[gl])\s(?:per|a)\s(?=(?:dL|dl|litre|liter|L|l)\b)|(?<=units)\s?per\s(?=m[lL]\b)|(?<=[克尔])每(?=升|分升)"
 )
 
 
 def write_figures(text: str) -> str:
-    """The text with figures for Chinese numbers before a unit, and shares: "百分之四十" → "40%"."""
-    return _PER.sub("/", _SPOKEN.sub(_write_figure, text))
+    """The text with figures for numbers in English words, for Chinese ones before a unit, and for
+    shares: "eighty one" → "81", "百分之四十" → "40%"."""
+    tens = _ROUND_TENS.sub(lambda found: f"{found[1]}百{found[2]}十", text)
+    return _PER.sub("/", _SPOKEN.sub(_write_figure, _WORDED.sub(_write_english, tens)))
+
+
+def _write_english(found: re.Match[str]) -> str:
+    """The number in figures; "one" alone is rarely a number; "one thirty" is 130."""
+    whole, _, decimals = found[0].lower().partition(" point")
+    numbers = [_ENGLISH.get(word, 0) for word in re.findall("[a-z]+", whole.replace("and", ""))]
+    if "hundred" in whole:
+        number = 100 * (numbers[0] or 1) + sum(numbers[1:])
+    elif len(numbers) > 1 and numbers[0] < 10:
+        number = 100 * numbers[0] + sum(numbers[1:])
+    else:
+        number = sum(numbers)
+    if number == 1 and not decimals:
+        return found[0]
+    told = "".join(str(_ENGLISH[word]) for word in decimals.split())
+    return f"{number}.{told}" if told else str(number)
 
 
 def _write_figure(found: re.Match[str]) -> str:

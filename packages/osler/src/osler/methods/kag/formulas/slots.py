@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from osler.errors import BadCalculation
@@ -35,17 +35,22 @@ from osler.methods.kag.formulas.findings import (
     read_group,
 )
 from osler.methods.kag.formulas.owners import BOUNDS, assign_quantities, find_unread, settle_topic
+from osler.methods.kag.formulas.pieces import TELLS, ReadPieces
 from osler.methods.kag.formulas.quantities import (
     Quantity,
+    find_common_unit,
     find_quantities,
-    write_figures,
 )
+from osler.methods.kag.formulas.targets import prepare_text
 
 ProblemKind = Literal["missing", "contradictory", "unit", "range"]
 # Values of one input that differ by less than this share are the same measurement, rounded.
 _SAME = 0.01
 # Share by which a converted value may miss a bound by rounding.
 _ROUND = 0.0005
+# Shares of a number in an input: from which on it speaks against the one that a rule read, below
+# which that one may have; and how much as sure a second number of an input is.
+_SURE, _UNSURE, _AS_SURE = 0.7, 0.2, 0.8
 # What most questions say of a patient, whatever they ask.
 _PERSON = frozenset({"age", "sex", "group"})
 _BARE = re.compile(r"\s*\d+(?:\.\d+)?\s*")
@@ -129,19 +134,23 @@ def _told_unit(wanted: NumberInput, same: Sequence[Quantity]) -> str:
     return units.pop() if len(units) == 1 else ""
 
 
-def read_slots(formula: Formula, text: str) -> SlotReading:
-    """The inputs of `formula` that `text` gives."""
-    text = _part_labels(formula, write_figures(text))
+def read_slots(formula: Formula, text: str, pieces: ReadPieces | None = None) -> SlotReading:
+    """The inputs of `formula` that `text` gives, by rules, and where they find none by its pieces:
+    those of `prepare_text`."""
+    text = prepare_text(text)
     findings = _blank_names(formula, text)
     assigned = assign_quantities(formula, text)
+    told = _tell_by_pieces(formula, text, assigned, pieces) if pieces else {}
     inputs: dict[str, Given] = {}
     quotes: dict[str, str] = {}
     problems: list[SlotProblem] = []
     stated: list[Input] = []
     for wanted in formula.inputs:
-        values = _distinct_values(
-            _read_values(wanted, findings if isinstance(wanted, FlagInput) else text, assigned)
-        )
+        read = _read_values(wanted, findings if isinstance(wanted, FlagInput) else text, assigned)
+        if pieces and not read and isinstance(wanted, ChoiceInput):
+            choice = pieces.choose_value(formula, wanted)
+            read = [_Value(choice, choice)] if choice else []
+        values = _distinct_values([*read, *told.get(wanted.name, ())])
         stated += [wanted] if values else []
         if len(values) == 1 and values[0].problem is None:
             inputs[wanted.name], quotes[wanted.name] = values[0].value, values[0].said
@@ -170,11 +179,35 @@ def _is_open(name: str, text: str) -> bool:
         return False
 
 
-def _part_labels(formula: Formula, text: str) -> str:
-    """A space between a name in capitals and its number: "INR2.5"."""
-    labels = (label for each in formula.inputs for label in input_words()[each.name].labels)
-    short = "|".join(sorted(label for label in labels if re.fullmatch(r"[A-Z]{2,}", label)))
-    return re.sub(rf"(?<![A-Za-z\d])({short})(?=\d)", r"\1 ", text) if short else text
+def _tell_by_pieces(
+    formula: Formula, text: str, assigned: dict[str, list[Quantity]], pieces: ReadPieces
+) -> dict[str, list[_Value]]:
+    """Numbers for inputs of which the rules read none, and where they read one, another that tells
+    the input far more surely."""
+    numbers = {each.name: each for each in formula.inputs if isinstance(each, NumberInput)}
+    ruled = {name for name, each in numbers.items() if _read_numbers(each, text, assigned)}
+    used = [(one.start, one.end) for owned in assigned.values() for one in owned]
+    used += [(age.start, age.end) for age in find_ages(text) if "age" in numbers]
+    common = find_common_unit(text)
+    told: dict[str, list[_Value]] = {}
+    surest: dict[str, float] = {}
+    for share, name, number in pieces.find_owners(formula, used):
+        wanted = numbers[name]
+        least = TELLS if wanted.default is None else TELLS / 2
+        if name in ruled:
+            own = (pieces.share_number(formula, name, one) for one in assigned.get(name, ()))
+            least = _SURE if max(own, default=1.0) < _UNSURE else 1.0
+        if share < max(least, _AS_SURE * surest.get(name, 0.0)):
+            continue
+        if any(start < number.end and number.start < end for start, end in used):
+            continue
+        takes = not number.unit and common in input_words()[name].units
+        value = _convert_quantity(wanted, replace(number, unit=common) if takes else number)
+        if value.problem is None or (value.problem.kind == "unit" and not number.unit):
+            told.setdefault(name, []).append(value)
+            surest.setdefault(name, share)
+            used.append((number.start, number.end))
+    return told
 
 
 def _blank_names(formula: Formula, text: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from osler.methods.kag.formulas.base import Formula
 from osler.methods.kag.formulas.findings import find_ages, input_words, label_pattern
+from osler.methods.kag.formulas.pieces import NONE, ReadPieces
 from osler.methods.kag.formulas.quantities import (
     find_pressures,
     find_quantities,
@@ -93,11 +94,18 @@ _VALUE_BEHIND = re.compile(
 _OF_A_PATIENT = frozenset(
     ["kg", "lb", "cm", "m", "inch", "foot", "year", "month", "week", "day", "percent"]
 )
+# Share from which the pieces of a question choose the formula.
+_SURE = 0.7
 # What tells formulas of one name apart; another than these is the usual one.
 _TOLD_APART = {
     "anion-gap-corrected": re.compile(r"\bgap\b|间隙", re.IGNORECASE),
     "parkland-first-8-hours": re.compile(
-        r"\b(?:8|eight|eighth|8th)[- ]?h(?:ou)?rs?\b|[头前首第](?:一?个)?\s?[8八](?:个)?小时",
+        r"\b(?:8|eight|eighth|8th)[- ]?h(?:ou)?rs?\b"
+        r"|[头前首第](?:一?个)?\s?[8八](?:个)?(?:小时|钟头|h)",
+        re.IGNORECASE,
+    ),
+    "maintenance-fluid-hourly": re.compile(
+        r"\b(?:hourly|(?:per|an|each|every)\s+hour)\b|/\s?h(?:ou)?r?\b|[每一1]个?小时",
         re.IGNORECASE,
     ),
     "wells-dvt": re.compile(r"\bDVT\b|deep vein|深静脉血栓", re.IGNORECASE | re.ASCII),
@@ -138,6 +146,35 @@ def find_target(formulas: Mapping[str, Formula], question: str) -> Formula | Non
     # "by Bazett" may stand in another sentence than the question for the QTc.
     (family,) = _narrow([families[0]], [match.formulas for match in matches])
     return formulas[_choose_of_name(family, question)]
+
+
+def prepare_text(text: str) -> str:
+    """The text with figures for numbers, and a space between a name in capitals and its number:
+    "INR2.5"."""
+    return _short_labels().sub(r"\1 ", write_figures(text))
+
+
+@cache
+def _short_labels() -> re.Pattern[str]:
+    labels = {label for words in input_words().values() for label in words.labels}
+    short = "|".join(sorted(label for label in labels if re.fullmatch(r"[A-Z]{2,}", label)))
+    return re.compile(rf"(?<![A-Za-z\d])({short})(?=\d)")
+
+
+def choose_target(
+    formulas: Mapping[str, Formula], question: str, pieces: ReadPieces | None
+) -> Formula | None:
+    """The formula whose value a question asks for, by its pieces where they are sure of one, else
+    by name; `None` where it asks for none."""
+    named = find_target(formulas, question)
+    if pieces is None:
+        return named
+    likeliest, share = pieces.likeliest
+    if likeliest == NONE or (share < _SURE and not (named and named.id == likeliest)):
+        return named
+    if likeliest == "parkland" and _TOLD_APART["parkland-first-8-hours"].search(question):
+        likeliest = "parkland-first-8-hours"
+    return formulas.get(likeliest, named)
 
 
 def _choose_of_name(family: tuple[str, ...], question: str) -> str:
