@@ -160,7 +160,7 @@ async def test_a_base_is_built_searched_and_reranked_as_the_settings_say(tmp_pat
 @pytest.mark.torch
 def test_a_cross_encoder_becomes_the_reranker(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "cross", labels=1)
-    chosen = settings(tmp_path, reranker={"kind": "hub", "path": folder, "longest": 64})
+    chosen = settings(tmp_path, reranker={"kind": "hub", "path": folder})
     assert open_reranker(chosen) is not None
     broken = settings(tmp_path, reranker={"kind": "hub", "path": tmp_path / "absent"})
     with pytest.raises(ModelError, match="no model"):
