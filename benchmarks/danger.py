@@ -52,10 +52,12 @@ PARTS = (
     "twenty_first",
     "twenty_second",
     "twenty_third",
+    "twenty_fourth",
 )
-LOOKED_AT = ("twentieth", "twenty_first")
-"""By which the choice of the encoder was settled; the classifier was not fitted to them."""
-UNSEEN = PARTS[-2:]
+LOOKED_AT = ("twenty_second", "twenty_third")
+"""By which the thresholds are settled; the classifier was not fitted to them."""
+UNSEEN = PARTS[-1:]
+"""English alone."""
 TRAINED_ON = (
     *PARTS[: -len(LOOKED_AT) - len(UNSEEN)],
     "training",
@@ -72,6 +74,8 @@ TRAINED_ON = (
     "training_twelfth",
     "training_thirteenth",
     "training_fourteenth",
+    "training_fifteenth",
+    "training_sixteenth",
 )
 """What the classifier was fitted to."""
 KINDS = ("emergency", "self-harm", "none")

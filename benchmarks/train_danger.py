@@ -58,16 +58,20 @@ FALSE_ALARMS = 0.03
 FALSE_ALARMS_OF_WORDS = 0.04
 """Without an encoder, and of the two sets that settle the thresholds with it: the look-alikes of
 training were written to be hard."""
-SILENCES = (-1.0, 0.0, 0.5, 1.0, 99.0)
+SILENCES = (-2.0, -1.0, 0.0, 0.5, 1.0, 99.0)
 """Log-odds below which rules do not count, tried in this order; at the last none does."""
 NATURAL = "natural"
 PLAIN = "plain "
-FOLDS = (
-    ("seventh", "twelfth", "seventeenth", "training_ninth", "training_twelfth"),
-    ("eighth", "thirteenth", "training_third", "training_seventh", "training_thirteenth"),
-    ("ninth", "fourteenth", "sixth", "eighteenth", "training_tenth", "training_fourteenth"),
-    ("tenth", "fifteenth", "fifth", "nineteenth", "training_eighth"),
-    ("eleventh", "sixteenth", "training_fourth", "training_sixth", "training_eleventh"),
+FOLDS = tuple(
+    tuple(line.split())
+    for line in (
+        "seventh twelfth seventeenth training_ninth training_twelfth",
+        "eighth thirteenth training_third training_seventh training_thirteenth",
+        "ninth fourteenth sixth eighteenth training_tenth training_fourteenth",
+        "tenth fifteenth fifth nineteenth twentieth training_eighth training_fifteenth",
+        "eleventh sixteenth twenty_first training_fourth training_sixth training_eleventh"
+        " training_sixteenth",
+    )
 )
 """Sets that are left out together; the writer of `training_sixth` had read the sixteenth. Natural
 and plain questions are spread over all folds, the other parts always trained on."""

@@ -83,18 +83,20 @@ class DangerClassifier:
 
         That is the likelier kind, from the threshold of either on where no rule applies; and each
         kind that is likely by itself, beside it or beside a rule. With `overrules`, fewer than
-        `AGREED` rules do not count where danger is unlikely.
+        `AGREED` rules do not count where danger is unlikely, unless the words alone would speak.
         """
         language: Language = "zh" if has_cjk(text) else "en"
         scores = self.score(text)
-        if language == "en" and not matched and combine_scores(scores) < CALM:
+        by_words = combine_scores(scores)
+        if language == "en" and not matched and by_words < CALM:
             return {}
         meant = meaning(text[:LONGEST]) if meaning else None
         if meant is not None:
             scores = tuple(SHARE * one + other for one, other in zip(scores, meant, strict=True))
         either = combine_scores(scores)
         speaks, silences = (self.thresholds if meant is None else self.meant)[language]
-        silenced = overrules and either < silences and len(matched) < AGREED
+        alone = len(matched) < AGREED and by_words < self.thresholds[language][0]
+        silenced = overrules and either < silences and alone
         signs = {} if silenced else dict(matched)
         if not signs and either < speaks:
             return signs
