@@ -200,6 +200,11 @@ def test_pieces_are_told_where_they_stand(file: PackedFile) -> None:
         assert all(end <= start for (_, end), (start, _) in pairwise(places))
 
 
+def test_a_piece_is_read_by_its_id(file: PackedFile) -> None:
+    pieces = [text for text, _ in file.read_pieces()]
+    assert [file.read_piece(id) for id in range(len(pieces))] == pieces
+
+
 def test_pieces_are_those_of_the_reference_library(file: PackedFile) -> None:
     definition = define_pieces(file.read_pieces(), file.ends[2])
     reference = Tokenizer.from_str(json.dumps(definition))

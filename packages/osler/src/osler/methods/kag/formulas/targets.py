@@ -94,6 +94,7 @@ _VALUE_BEHIND = re.compile(
 _OF_A_PATIENT = frozenset(
     ["kg", "lb", "cm", "m", "inch", "foot", "year", "month", "week", "day", "percent"]
 )
+_GLUED = re.compile(r"[A-Z]{2}\d")
 # Share from which the pieces of a question choose the formula.
 _SURE = 0.7
 # What tells formulas of one name apart; another than these is the usual one.
@@ -151,7 +152,9 @@ def find_target(formulas: Mapping[str, Formula], question: str) -> Formula | Non
 def prepare_text(text: str) -> str:
     """The text with figures for numbers, and a space between a name in capitals and its number:
     "INR2.5"."""
-    return _short_labels().sub(r"\1 ", write_figures(text))
+    written = write_figures(text)
+    # The table of names takes a tenth of a second to read, and few questions glue one.
+    return _short_labels().sub(r"\1 ", written) if _GLUED.search(written) else written
 
 
 @cache
