@@ -45,6 +45,8 @@ AGREED = 3
 of them emergencies."""
 LIKELY = 0.5
 """Log-odds from which a kind is named beside what a rule says, or beside the likelier kind."""
+HARDLY_LESS = 4.0
+"""How far below the likelier kind the other may be, and be named too."""
 
 _TOKEN = re.compile(r"[a-z]+|\d+")
 _HAN = re.compile(r"[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff]+")
@@ -82,8 +84,9 @@ class DangerClassifier:
         """What counts of `matched` (rules by name), and the kinds that the classifier adds.
 
         That is the likelier kind, from the threshold of either on where no rule applies; and each
-        kind that is likely by itself, beside it or beside a rule. With `overrules`, fewer than
-        `AGREED` rules do not count where danger is unlikely, unless the words alone would speak.
+        kind that is likely by itself and not far less so, beside it or beside a rule. With
+        `overrules`, fewer than `AGREED` rules do not count where danger is unlikely, unless the
+        words alone would speak.
         """
         language: Language = "zh" if has_cjk(text) else "en"
         scores = self.score(text)
@@ -100,7 +103,8 @@ class DangerClassifier:
         signs = {} if silenced else dict(matched)
         if not signs and either < speaks:
             return signs
-        enough = LIKELY if signs else min(LIKELY, max(scores))
+        likely = LIKELY if signs else min(LIKELY, max(scores))
+        enough = max(likely, max(scores) - HARDLY_LESS)
         for kind, score in zip(KINDS, scores, strict=True):
             if score >= enough:
                 signs[f"classifier: {kind}"] = kind
