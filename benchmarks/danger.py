@@ -76,6 +76,7 @@ TRAINED_ON = (
     "training_fourteenth",
     "training_fifteenth",
     "training_sixteenth",
+    "training_seventeenth",
 )
 """What the classifier was fitted to."""
 KINDS = ("emergency", "self-harm", "none")

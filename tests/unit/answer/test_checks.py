@@ -31,6 +31,16 @@ def fails(
     return failed_checks(AskedFacts(READER.read(question)), quote, [check]) == [check]
 
 
+def test_a_dose_for_one_disease_is_none_for_another() -> None:
+    dose = "High-dose amoxicillin is 80 to 90 mg/kg a day."
+    asked = "what dose of amoxicillin for pneumonia"
+    assert fails("another disease", asked, dose, title="Otitis media in children")
+    assert not fails("another disease", asked, dose, title="Community-acquired pneumonia")
+    assert not fails("another disease", asked, dose, title="Antibiotics")
+    interaction = "I take warfarin, now amiodarone for atrial fibrillation is added: is it safe?"
+    assert not fails("another disease", interaction, "Halve warfarin.", title="Stroke")
+
+
 @pytest.mark.parametrize(
     ("question", "sentence", "failed"),
     [

@@ -37,7 +37,7 @@ _WITHOUT = re.compile(
     re.IGNORECASE,
 )
 _IN = (
-    r"(?<!out )\b(?:in|during) (?:(?:an?|the|acute|severe|mild|chronic"
+    r"(?<!out )\b{} (?:(?:an?|the|acute|severe|mild|chronic"
     r"|(?:people|patients?|someone|somebody) with) )*"
 )
 
@@ -100,9 +100,11 @@ class AskedFacts:
 
     @cached_property
     def treated_diseases(self) -> list[tuple[str, ...]]:
-        """Those in which a drug is asked about: "amoxicillin in glandular fever"."""
+        """Those in which a drug is asked about: "amoxicillin in glandular fever"; those that its
+        dose is asked for."""
         found = find_diseases(self.asked.text) if self.drugs else []
-        return [names for names in found if _stands_behind_in(names, self.asked.text)]
+        before = "(?:in|during|for)" if self.wants_dose else "(?:in|during)"
+        return [names for names in found if _stands_behind(names, before, self.asked.text)]
 
     @cached_property
     def conditions(self) -> list[str]:
@@ -240,9 +242,9 @@ def is_named_nowhere(facts: AskedFacts, texts: Sequence[str]) -> bool:
     return bool(named) and not any(one.has_any(names) for one in read for names in named)
 
 
-def _stands_behind_in(names: Sequence[str], asked: str) -> bool:
+def _stands_behind(names: Sequence[str], before: str, asked: str) -> bool:
     listed = "|".join(map(re.escape, names))
-    return re.search(rf"{_IN}(?:{listed})\b", asked, re.IGNORECASE) is not None
+    return re.search(rf"{_IN.format(before)}(?:{listed})\b", asked, re.IGNORECASE) is not None
 
 
 def _is_denied(names: Sequence[str], asked: str) -> bool:

@@ -109,13 +109,13 @@ def read_pieces(text: str, read_tokens: ReadTokens | None) -> ReadPieces | None:
 
     `None` for one with fewer than two numbers, for a long one, and without the encoder.
     """
-    import numpy as np
-
     if read_tokens is None or len(text) > _LONGEST or len(find_numbers(text)) < _FEWEST:
         return None
     read = read_tokens(text)
     if read is None:
         return None
+    import numpy as np
+
     places, states = read
     weights = _read_weights()
     asked = weights.formulas.judge(states)
