@@ -10,7 +10,7 @@ be) and to questions of open data sets in FOLDER, which count as no danger unles
 Each fold of the cross-validation leaves out whole sets, each by another hand (`FOLDS`); a
 language's thresholds are those with which rules and classifier together see most of them, while
 they give the notice to no more than `FALSE_ALARMS_OF_WORDS` of the look-alikes left out; with an
-encoder of the two sets in `LOOKED_AT`.
+encoder of the sets in `LOOKED_AT`.
 Only weights are kept of the data sets. scikit-learn, torch and the packaged encoders are needed;
 the same versions give the same files, in twenty minutes of one core.
 """
@@ -56,7 +56,7 @@ HERE = Path(__file__).parent
 LABELS = HERE.parent / "research" / "experts" / "judge_labels.jsonl"
 FALSE_ALARMS = 0.03
 FALSE_ALARMS_OF_WORDS = 0.04
-"""Without an encoder, and of the two sets that settle the thresholds with it: the look-alikes of
+"""Without an encoder: the look-alikes of
 training were written to be hard."""
 SILENCES = (-2.0, -1.0, 0.0, 0.5, 1.0, 99.0)
 """Log-odds below which rules do not count, tried in this order; at the last none does."""
@@ -66,9 +66,12 @@ FOLDS = tuple(
     tuple(line.split())
     for line in (
         "seventh twelfth seventeenth training_ninth training_twelfth training_seventeenth",
-        "eighth thirteenth training_third training_seventh training_thirteenth",
-        "ninth fourteenth sixth eighteenth training_tenth training_fourteenth",
-        "tenth fifteenth fifth nineteenth twentieth training_eighth training_fifteenth",
+        "eighth thirteenth training_third training_seventh training_thirteenth"
+        " training_eighteenth",
+        "ninth fourteenth sixth eighteenth training_tenth training_fourteenth"
+        " training_nineteenth",
+        "tenth fifteenth fifth nineteenth twentieth training_eighth training_fifteenth"
+        " training_twentieth",
         "eleventh sixteenth twenty_first training_fourth training_sixth training_eleventh"
         " training_sixteenth",
     )
