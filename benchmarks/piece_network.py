@@ -32,6 +32,7 @@ class Fitting:
     units: int = 64
     epochs: int = 6
     batch: int = 64
+    seed: int = 0
 
 
 class LearningNetwork:
@@ -91,7 +92,7 @@ def fit_network(
 ) -> FittedNetwork:
     """Fits to the pieces of texts, each (pieces, width), of kinds and weights."""
     chosen = fitting or Fitting()
-    torch.manual_seed(0)
+    torch.manual_seed(chosen.seed)
     chance = np.random.default_rng(0)
     every = np.concatenate(texts[::5]).astype(np.float32)
     mean, spread = every.mean(axis=0), every.std(axis=0) + 1e-3

@@ -35,18 +35,20 @@ def _judge_question(text: str) -> Sequence[float] | None:
     read = read_tokens(text)
     if read is None or not len(read[1]):
         return None
-    return [float(one) for one in packaged_meaning().judge(read[1])]
+    heard = [network.judge(read[1]) for network in packaged_meaning()]
+    return [sum(map(float, each)) / len(heard) for each in zip(*heard, strict=True)]
 
 
 @cache
-def packaged_meaning() -> PieceNetwork:
-    """The network that comes with Osler; what comes out of it is by kind, as `KINDS`."""
+def packaged_meaning() -> tuple[PieceNetwork, ...]:
+    """The networks that come with Osler, which are heard together; what comes out of each is by
+    kind, as `KINDS`."""
     import numpy as np
 
-    from osler.kb.encoders.network import read_network
+    from osler.kb.encoders.network import read_networks
 
     with as_file(files("osler.danger").joinpath("meaning.npz")) as path, np.load(path) as kept:
-        return read_network(kept, "meaning")
+        return read_networks(kept)
 
 
 def danger_notice(

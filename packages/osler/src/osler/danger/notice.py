@@ -2,9 +2,9 @@
 
 The classifier is for what people say in words that no list has: a linear model over words, pairs
 of words, letters within words and Chinese characters, each hashed to one of `BUCKETS` places; its
-weights are one byte each. Where the multilingual encoder is installed, a small network over what
-its layers say of each piece is added (`meaning.npz`): it sees what is meant in words
-that were never seen. Both were fitted by `benchmarks/train_danger.py` to labelled questions, and
+weights are one byte each. Where the multilingual encoder is installed, three small networks over
+what its layers say of each piece are added (`meaning.npz`): they see what is meant in words that
+were never seen. Both were fitted by `benchmarks/train_danger.py` to labelled questions, and
 `classifier.json` is their card. They ask no language model and can be switched off
 (`danger.classifier = off`). The classifier speaks where no rule applies, adds the kind that a rule
 lacks, and silences a packaged rule where it finds danger unlikely; a hospital's own rules always

@@ -49,6 +49,12 @@ def read_network(kept: Mapping[str, Any], name: str) -> PieceNetwork:
     return PieceNetwork(*(read_layer(kept, f"{name}_{layer}") for layer in LAYERS))
 
 
+def read_networks(kept: Mapping[str, Any]) -> tuple[PieceNetwork, ...]:
+    """Every network of the arrays, in the order of the names: they are heard together."""
+    names = sorted({name.partition("_")[0] for name in kept})
+    return tuple(read_network(kept, name) for name in names)
+
+
 def read_layer(kept: Mapping[str, Any], name: str) -> Layer:
     """Weights of a byte each with the scale of each column, and the bias."""
     import numpy as np
