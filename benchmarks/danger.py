@@ -55,8 +55,10 @@ PARTS = (
     "twenty_fourth",
     "twenty_fifth",
     "twenty_sixth",
+    "twenty_seventh",
+    "twenty_eighth",
 )
-LOOKED_AT = ("twenty_second", "twenty_third", "twenty_fourth")
+LOOKED_AT = PARTS[-7:-2]
 """By which the thresholds are settled; the classifier was not fitted to them."""
 UNSEEN = PARTS[-2:]
 """One in each language."""
@@ -82,6 +84,7 @@ TRAINED_ON = (
     "training_eighteenth",
     "training_nineteenth",
     "training_twentieth",
+    "training_twenty_first",
 )
 """What the classifier was fitted to."""
 KINDS = ("emergency", "self-harm", "none")

@@ -68,7 +68,8 @@ PLAIN = "plain "
 FOLDS = tuple(
     tuple(line.split())
     for line in (
-        "seventh twelfth seventeenth training_ninth training_twelfth training_seventeenth",
+        "seventh twelfth seventeenth training_ninth training_twelfth training_seventeenth"
+        " training_twenty_first",
         "eighth thirteenth training_third training_seventh training_thirteenth"
         " training_eighteenth",
         "ninth fourteenth sixth eighteenth training_tenth training_fourteenth"
