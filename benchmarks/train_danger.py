@@ -38,7 +38,6 @@ from sklearn.linear_model import LogisticRegression
 from osler.build.hub import load_e5
 from osler.danger import notice
 from osler.danger.notice import (
-    AGREED,
     BUCKETS,
     KINDS,
     LANGUAGES,
@@ -58,6 +57,8 @@ NETWORKS = 3
 """That are fitted from other beginnings and heard together: of sets left out they see one in a
 hundred more than one alone."""
 FALSE_ALARMS = 0.03
+FALSE_ALARMS_ALLOWED = 0.02
+"""Of the sets that settle the thresholds with an encoder: the next hand's are to stay below .03."""
 FALSE_ALARMS_OF_WORDS = 0.04
 """Without an encoder: the look-alikes of
 training were written to be hard."""
@@ -263,7 +264,7 @@ def choose_thresholds(
         own = languages == language
         tried: list[tuple[float, float, float, dict[str, float]]] = []
         for silences in SILENCES:
-            ruled = (matched > 0) & ~((odds < silences) & (matched < AGREED))
+            ruled = (matched > 0) & ~(odds < silences)
             for least in np.arange(-2, 3, 0.05):
                 seen = ruled | (odds >= least)
                 recall = float(seen[own & sets & danger].mean())
@@ -303,7 +304,7 @@ def fit_classifier(folder: Path | None) -> tuple[bytes, dict[str, Any], dict[str
     judged = list(read_cases(LOOKED_AT))
     own = featurize([case.text for case in judged]) @ weights.T + bias
     read = judge_all(networks, read_pieces([case.text for case in judged]))
-    meant, seen = choose_thresholds(judged, SHARE * own + read, LOOKED_AT, FALSE_ALARMS)
+    meant, seen = choose_thresholds(judged, SHARE * own + read, LOOKED_AT, FALSE_ALARMS_ALLOWED)
     card = {
         "made by": "python benchmarks/train_danger.py --data FOLDER",
         "scale": scale,

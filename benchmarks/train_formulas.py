@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -103,9 +103,9 @@ def describe(states: Any) -> Any:
     return np.concatenate([describe_pieces(states), around], axis=1)
 
 
-def fit_tagger(questions: Sequence[Marked], seed: int) -> dict[str, Any]:
-    """The layers of a network of pieces, as they are kept."""
-    torch.manual_seed(seed)
+def fit_tagger(questions: Sequence[Marked]) -> dict[str, Any]:
+    """The layers of the network of pieces, as they are kept."""
+    torch.manual_seed(0)
     inputs = np.concatenate([describe(each.states) for each in questions])
     labels = [label for each in questions for label in each.label_pieces()]
     names, values = (torch.tensor(column) for column in zip(*labels, strict=True))
@@ -134,9 +134,9 @@ def fit_tagger(questions: Sequence[Marked], seed: int) -> dict[str, Any]:
     weights, bias = _arrays(hidden)
     weights = weights / spread[:, None]
     return {
-        **name_layer(f"tagger{seed}_hidden", weights, bias - mean @ weights),
-        **name_layer(f"tagger{seed}_names", *_arrays(ends[0])),
-        **name_layer(f"tagger{seed}_values", *_arrays(ends[1])),
+        **name_layer("hidden", weights, bias - mean @ weights),
+        **name_layer("to_names", *_arrays(ends[0])),
+        **name_layer("to_values", *_arrays(ends[1])),
     }
 
 
@@ -145,16 +145,15 @@ def _arrays(layer: torch.nn.Linear) -> tuple[Any, Any]:
 
 
 def write_networks(questions: Sequence[Marked]) -> None:
-    """Fits all and writes them where they are read."""
+    """Fits both and writes them where they are read."""
     states = [each.states for each in questions]
     asked = [IDS.index(each.formula) for each in questions]
+    network = fit_network(states, asked, np.ones(len(questions)), FORMULA_FITTING)
     arrays: dict[str, Any] = {
-        name: np.array(each) for name, each in zip(LISTED, (IDS, NAMES, VALUES), strict=True)
+        **{name: np.array(each) for name, each in zip(LISTED, (IDS, NAMES, VALUES), strict=True)},
+        **network.name_arrays("formulas"),
+        **fit_tagger(questions),
     }
-    for seed in range(read.NETWORKS):
-        fitting = replace(FORMULA_FITTING, seed=seed)
-        network = fit_network(states, asked, np.ones(len(questions)), fitting)
-        arrays |= network.name_arrays(f"formulas{seed}") | fit_tagger(questions, seed)
     np.savez_compressed(TARGET, **arrays)
 
 

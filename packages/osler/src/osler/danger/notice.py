@@ -40,9 +40,6 @@ CALM = -4.0
 """Log-odds by words below which an English question without a rule is not read by the encoder,
 which takes half a second to load: of those left out 1 % in danger are there and 75 % of plain
 questions."""
-AGREED = 3
-"""Rules that count together whatever the log-odds: of 6,422 natural questions two are told so, both
-of them emergencies."""
 LIKELY = 0.5
 """Log-odds from which a kind is named beside what a rule says, or beside the likelier kind."""
 HARDLY_LESS = 4.0
@@ -85,8 +82,8 @@ class DangerClassifier:
 
         That is the likelier kind, from the threshold of either on where no rule applies; and each
         kind that is likely by itself and not far less so, beside it or beside a rule. With
-        `overrules`, fewer than `AGREED` rules do not count where danger is unlikely, unless the
-        words alone would speak.
+        `overrules`, rules do not count where danger is unlikely, unless the words alone would
+        speak.
         """
         language: Language = "zh" if has_cjk(text) else "en"
         scores = self.score(text)
@@ -98,7 +95,7 @@ class DangerClassifier:
             scores = tuple(SHARE * one + other for one, other in zip(scores, meant, strict=True))
         either = combine_scores(scores)
         speaks, silences = (self.thresholds if meant is None else self.meant)[language]
-        alone = len(matched) < AGREED and by_words < self.thresholds[language][0]
+        alone = by_words < self.thresholds[language][0]
         silenced = overrules and either < silences and alone
         signs = {} if silenced else dict(matched)
         if not signs and either < speaks:

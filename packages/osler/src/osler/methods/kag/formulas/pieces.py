@@ -1,15 +1,15 @@
 """Which formula a question asks for, and which input each number tells, by the question's pieces.
 
 Names fail on strangers' words ("how well are his kidneys clearing things", "good cholesterol 55"):
-here small networks read what the multilingual encoder says of each piece. Some tell the formula,
-others what each piece tells of it. `pieces.npz` is written by
+here two small networks read what the multilingual encoder says of each piece. One tells the
+formula, the other what each piece tells of it. `pieces.npz` is written by
 `benchmarks/train_formulas.py`, whose head is its card. Rules of names and units go first: what they
 read stands, and what they do not is looked for here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
@@ -22,8 +22,6 @@ from osler.methods.kag.formulas.quantities import Quantity, find_numbers
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from osler.kb.encoders.network import Layer
-
 ReadTokens = Callable[[str], "tuple[list[tuple[int, int]], NDArray[Any]] | None"]
 """Start and end of each piece of a text, and what the multilingual encoder says of it, (pieces,
 768); `None` without the encoder."""
@@ -31,8 +29,6 @@ NONE = "none"
 """In place of a formula: the question asks for no value of one."""
 NOTHING, ASKED = "nothing", "asked"
 """What a piece tells that tells of no input, and one that says what is asked for."""
-NETWORKS = 3
-"""Of each kind, from other beginnings; they are heard together."""
 TELLS = 0.3
 """Share from which a number tells an input, on average over its pieces."""
 _LONGEST = 600
@@ -122,16 +118,16 @@ def read_pieces(text: str, read_tokens: ReadTokens | None) -> ReadPieces | None:
 
     places, states = read
     weights = _read_weights()
-    asked = np.mean([network.judge(states) for network in weights.formulas], axis=0)
+    asked = weights.formulas.judge(states)
     shares = np.exp(asked - asked.max())
     shares /= shares.sum()
     around = np.broadcast_to(states.mean(axis=0), states.shape)
     described = np.concatenate([describe_pieces(states), around], axis=1)
-    told = []
-    for hidden, *ends in weights.taggers:
-        active = np.maximum(described @ hidden[0] + hidden[1], 0)
-        told.append([active @ layer[0] + layer[1] for layer in ends])
-    names, values = (np.mean(each, axis=0) for each in zip(*told, strict=True))
+    hidden, bias = weights.hidden
+    active = np.maximum(described @ hidden + bias, 0)
+    names, values = (
+        active @ layer[0] + layer[1] for layer in (weights.to_names, weights.to_values)
+    )
     formulas = dict(zip(weights.ids, map(float, shares), strict=True))
     return ReadPieces(text, places, formulas, names, values)
 
@@ -144,9 +140,10 @@ class _Weights:
     """`NOTHING`, `ASKED`, and the inputs."""
     values: tuple[str, ...]
     """"input=value" each."""
-    formulas: tuple[PieceNetwork, ...]
-    taggers: tuple[tuple[Layer, Layer, Layer], ...]
-    """The hidden layer of each, and what leads to names and to values."""
+    formulas: PieceNetwork
+    hidden: tuple[NDArray[Any], NDArray[Any]]
+    to_names: tuple[NDArray[Any], NDArray[Any]]
+    to_values: tuple[NDArray[Any], NDArray[Any]]
 
 
 @cache
@@ -158,13 +155,8 @@ def _read_weights() -> _Weights:
             tuple(map(str, kept["ids"])),
             tuple(map(str, kept["names"])),
             tuple(map(str, kept["values"])),
-            tuple(read_network(kept, f"formulas{n}") for n in range(NETWORKS)),
-            tuple(_read_tagger(kept, f"tagger{n}") for n in range(NETWORKS)),
+            read_network(kept, "formulas"),
+            read_layer(kept, "hidden"),
+            read_layer(kept, "to_names"),
+            read_layer(kept, "to_values"),
         )
-
-
-def _read_tagger(kept: Mapping[str, Any], name: str) -> tuple[Layer, Layer, Layer]:
-    hidden, names, values = (
-        read_layer(kept, f"{name}_{layer}") for layer in ("hidden", "names", "values")
-    )
-    return hidden, names, values
