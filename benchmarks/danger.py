@@ -57,8 +57,10 @@ PARTS = (
     "twenty_sixth",
     "twenty_seventh",
     "twenty_eighth",
+    "twenty_ninth",
+    "thirtieth",
 )
-LOOKED_AT = PARTS[-7:-2]
+LOOKED_AT = PARTS[-9:-2]
 """By which the thresholds are settled; the classifier was not fitted to them."""
 UNSEEN = PARTS[-2:]
 """One in each language."""
@@ -85,6 +87,7 @@ TRAINED_ON = (
     "training_nineteenth",
     "training_twentieth",
     "training_twenty_first",
+    "training_twenty_second",
 )
 """What the classifier was fitted to."""
 KINDS = ("emergency", "self-harm", "none")

@@ -74,7 +74,7 @@ FOLDS = tuple(
         "eighth thirteenth training_third training_seventh training_thirteenth"
         " training_eighteenth",
         "ninth fourteenth sixth eighteenth training_tenth training_fourteenth"
-        " training_nineteenth",
+        " training_nineteenth training_twenty_second",
         "tenth fifteenth fifth nineteenth twentieth training_eighth training_fifteenth"
         " training_twentieth",
         "eleventh sixteenth twenty_first training_fourth training_sixth training_eleventh"

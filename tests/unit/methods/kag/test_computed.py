@@ -104,6 +104,13 @@ async def test_a_missing_input_of_a_question_with_options_is_looked_up_not_asked
         ("已知INR2，肌酐3.1 mg/dL，胆红素25 mg/dL，求MELD。", 37.0),
         ("CrCl of a 70 yo man: 60 kg, creatinine 106 umol/L?", 48.64),
         ("身高1米75，体重140斤，体重指数是多少？", 22.86),
+        # One laboratory: what its other numbers say settles a number without a unit.
+        ("MELD please: bili 3, INR 1.8, creatinine 1.4", 20.0),
+        ("HHS, Na 148, glucose 900 mg/dl, BUN 56. Calculated serum osmolality?", 366.0),
+        ("osmolality calculated: Na 140, glucose 5.5 mmol/L, urea 6", 291.5),
+        ("高渗昏迷，钠152，血糖41，尿素18，血浆渗透压是多少", 363.0),
+        ("Parkland, 1st 8 hours: 68 kg, burns 25 %", 3400.0),
+        ("head injury, E3 V4 M6, pupils 3 mm: total Glasgow Coma Scale?", 13.0),
     ],
 )
 async def test_units_are_converted_as_laboratories_do(text: str, value: float) -> None:

@@ -1,7 +1,8 @@
 """Reads a formula's inputs from a question: numbers with units, age, sex, findings.
 
 Nothing is assumed: an input that is missing, told twice with different values, without a unit that
-its size would settle, or out of range is a problem, and the question goes back to who asked.
+its size or its neighbours would settle, or out of range is a problem, and the question goes back to
+who asked.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from osler.methods.kag.formulas.quantities import (
     find_quantities,
 )
 from osler.methods.kag.formulas.targets import prepare_text
+from osler.text import has_cjk
 
 ProblemKind = Literal["missing", "contradictory", "unit", "range"]
 # Values of one input that differ by less than this share are the same measurement, rounded.
@@ -54,6 +56,11 @@ _SURE, _UNSURE, _AS_SURE = 0.7, 0.2, 0.8
 # What most questions say of a patient, whatever they ask.
 _PERSON = frozenset({"age", "sex", "group"})
 _BARE = re.compile(r"\s*\d+(?:\.\d+)?\s*")
+# Units of one laboratory: who tells a creatinine of 1.9 has the bilirubin of 6 in mg/dL too.
+_CONVENTIONAL = frozenset({"mg/dL", "g/dL"})
+_SI = frozenset({"mmol/L", "µmol/L", "g/L"})
+_CHINESE = _SI | {"mmHg"}
+_NITROGEN = re.compile(r"\bBUN\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +147,15 @@ def read_slots(formula: Formula, text: str, pieces: ReadPieces | None = None) ->
     text = prepare_text(text)
     findings = _blank_names(formula, text)
     assigned = assign_quantities(formula, text)
-    told = _tell_by_pieces(formula, text, assigned, pieces) if pieces else {}
+    units = _find_units(formula, text, assigned)
+    told = _tell_by_pieces(formula, text, assigned, units, pieces) if pieces else {}
     inputs: dict[str, Given] = {}
     quotes: dict[str, str] = {}
     problems: list[SlotProblem] = []
     stated: list[Input] = []
     for wanted in formula.inputs:
-        read = _read_values(wanted, findings if isinstance(wanted, FlagInput) else text, assigned)
+        said = findings if isinstance(wanted, FlagInput) else text
+        read = _read_values(wanted, said, assigned, units)
         if pieces and not read and isinstance(wanted, ChoiceInput):
             choice = pieces.choose_value(formula, wanted)
             read = [_Value(choice, choice)] if choice else []
@@ -169,6 +178,27 @@ def read_slots(formula: Formula, text: str, pieces: ReadPieces | None = None) ->
     )
 
 
+def _find_units(
+    formula: Formula, text: str, assigned: Mapping[str, Sequence[Quantity]]
+) -> frozenset[str]:
+    """The units of the laboratory that the numbers are from, where those that have a unit, or
+    could have but one, agree; Chinese ones report in SI."""
+    numbers = [each for each in formula.inputs if isinstance(each, NumberInput)]
+    known: set[frozenset[str]] = set()
+    for wanted in numbers:
+        words = input_words()[wanted.name]
+        if not all(system & {*words.units} for system in (_CONVENTIONAL, _SI)):
+            continue
+        for one in assigned.get(wanted.name, ()):
+            may = {one.unit} if one.unit else set(_plausible_values(wanted, words, one.number))
+            known |= {each for each in (_CONVENTIONAL, _SI) if may and may <= each}
+    if not known and has_cjk(text):
+        return _CHINESE
+    if not known and _NITROGEN.search(text):  # no laboratory tells nitrogen in mmol/L by this name
+        return _CONVENTIONAL
+    return known.pop() if len(known) == 1 else frozenset()
+
+
 def _is_open(name: str, text: str) -> bool:
     """Whether the text speaks of a finding and does not say that it is there or absent."""
     if is_unknown_finding(name, text):
@@ -180,12 +210,16 @@ def _is_open(name: str, text: str) -> bool:
 
 
 def _tell_by_pieces(
-    formula: Formula, text: str, assigned: dict[str, list[Quantity]], pieces: ReadPieces
+    formula: Formula,
+    text: str,
+    assigned: dict[str, list[Quantity]],
+    units: frozenset[str],
+    pieces: ReadPieces,
 ) -> dict[str, list[_Value]]:
     """Numbers for inputs of which the rules read none, and where they read one, another that tells
     the input far more surely."""
     numbers = {each.name: each for each in formula.inputs if isinstance(each, NumberInput)}
-    ruled = {name for name, each in numbers.items() if _read_numbers(each, text, assigned)}
+    ruled = {name for name, each in numbers.items() if _read_numbers(each, text, assigned, units)}
     used = [(one.start, one.end) for owned in assigned.values() for one in owned]
     used += [(age.start, age.end) for age in find_ages(text) if "age" in numbers]
     common = find_common_unit(text)
@@ -202,7 +236,7 @@ def _tell_by_pieces(
         if any(start < number.end and number.start < end for start, end in used):
             continue
         takes = not number.unit and common in input_words()[name].units
-        value = _convert_quantity(wanted, replace(number, unit=common) if takes else number)
+        value = _convert_quantity(wanted, replace(number, unit=common) if takes else number, units)
         if value.problem is None or (value.problem.kind == "unit" and not number.unit):
             told.setdefault(name, []).append(value)
             surest.setdefault(name, share)
@@ -263,7 +297,9 @@ def _is_same(one: _Value, other: _Value) -> bool:
     return one.value == other.value
 
 
-def _read_values(wanted: Input, text: str, assigned: dict[str, list[Quantity]]) -> list[_Value]:
+def _read_values(
+    wanted: Input, text: str, assigned: dict[str, list[Quantity]], units: frozenset[str]
+) -> list[_Value]:
     match wanted:
         case FlagInput(name=name):
             values = [_Value(there, "") for there in find_finding(name, text)]
@@ -279,7 +315,7 @@ def _read_values(wanted: Input, text: str, assigned: dict[str, list[Quantity]]) 
         case ChoiceInput(name=name):
             return [_Value(value, value) for value in read_choice(name, text)]
         case NumberInput():
-            return _read_numbers(wanted, text, assigned)
+            return _read_numbers(wanted, text, assigned, units)
 
 
 def _read_bound(name: str, text: str, assigned: dict[str, list[Quantity]]) -> list[_Value]:
@@ -296,12 +332,12 @@ def _read_bound(name: str, text: str, assigned: dict[str, list[Quantity]]) -> li
 
 
 def _read_numbers(
-    wanted: NumberInput, text: str, assigned: dict[str, list[Quantity]]
+    wanted: NumberInput, text: str, assigned: dict[str, list[Quantity]], units: frozenset[str]
 ) -> list[_Value]:
     quantities = list(assigned.get(wanted.name, ()))
     if wanted.name == "age":
         quantities = find_ages(text) or quantities
-    values = [_convert_quantity(wanted, quantity) for quantity in quantities]
+    values = [_convert_quantity(wanted, quantity, units) for quantity in quantities]
     if not values and input_words()[wanted.name].grades:
         values = [_Value(points, f"{points:g}") for points in find_grades(wanted.name, text)]
     if not values and wanted.name == "fio2" and re.search(r"room air|空气", text, re.IGNORECASE):
@@ -309,7 +345,11 @@ def _read_numbers(
     return values
 
 
-def _convert_quantity(wanted: NumberInput, quantity: Quantity) -> _Value:
+def _convert_quantity(
+    wanted: NumberInput, quantity: Quantity, units: frozenset[str] = frozenset()
+) -> _Value:
+    """The number in the input's own unit; one without a unit is in the one in which its size is
+    plausible, of several in that of `units`."""
     words = input_words()[wanted.name]
     if quantity.unit or not words.units:
         value = _in_unit(wanted, quantity.number, quantity.unit)
@@ -317,8 +357,8 @@ def _convert_quantity(wanted: NumberInput, quantity: Quantity) -> _Value:
             details = (quantity.said, *_spoken_units(words))
             return _Value(quantity.number, quantity.said, SlotProblem("unit", wanted.name, details))
     else:
-        # A bare number: the one unit in which its size is plausible, if there is one.
         fits = _plausible_values(wanted, words, quantity.number)
+        fits = {one: fits[one] for one in fits.keys() & units} or fits
         if len(set(fits.values())) != 1:
             details = (quantity.said, *_spoken_units(words))
             return _Value(quantity.number, quantity.said, SlotProblem("unit", wanted.name, details))

@@ -102,7 +102,7 @@ _TOLD_APART = {
     "anion-gap-corrected": re.compile(r"\bgap\b|间隙", re.IGNORECASE),
     "parkland-first-8-hours": re.compile(
         r"\b(?:8|eight|eighth|8th)[- ]?h(?:ou)?rs?\b"
-        r"|[头前首第](?:一?个)?\s?[8八](?:个)?(?:小时|钟头|h)",
+        r"|[头前首第](?:一?个)?\s?[8八]\s?(?:个)?(?:小时|钟头|h)",
         re.IGNORECASE,
     ),
     "maintenance-fluid-hourly": re.compile(
@@ -149,10 +149,21 @@ def find_target(formulas: Mapping[str, Formula], question: str) -> Formula | Non
     return formulas[_choose_of_name(family, question)]
 
 
+_GAP = re.compile(
+    r"(?<=[\u4e00-\u9fff\d%])[ \u3000](?=(?!岁|次|分|公|斤|克|毫|厘|周|天|个|月|年|小时|度|升|摩|微)"
+    r"[\u4e00-\u9fff])"
+)
+_STOP = re.compile("[，,。；;：:]")
+_FIRST = re.compile(r"\b1st\b")  # no weight of one stone
+_COMA = re.compile(r"\bE\s?([1-4])\W{0,2}V\s?([1-5])\W{0,2}M\s?([1-6])\b", re.ASCII)
+
+
 def prepare_text(text: str) -> str:
-    """The text with figures for numbers, and a space between a name in capitals and its number:
-    "INR2.5"."""
-    written = write_figures(text)
+    """The text with figures for numbers, a comma for a space in Chinese without any, what E3 V4 M6
+    stands for, and a space between a name in capitals and its number: "INR2.5"."""
+    written = _FIRST.sub("first", write_figures(text))
+    written = written if _STOP.search(written) else _GAP.sub("，", written)
+    written = _COMA.sub(r"eye \1, verbal \2, motor \3", written)
     # The table of names takes a tenth of a second to read, and few questions glue one.
     return _short_labels().sub(r"\1 ", written) if _GLUED.search(written) else written
 
