@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from osler.methods.kag.formulas.slots import SlotProblem, SlotReading
 
 # Share of the inputs from which on a missing one is asked for.
+_LIKELY = 0.5
+"""Share of a formula by the pieces from which on it is computed where all its inputs are told."""
 _LEAST = 0.5
 SOURCE = "formulas"
 """Source name of the formulas' passages."""
@@ -93,7 +95,9 @@ class QuestionCalculator:
         known = FORMULAS if self.formulas is None else self.formulas
         text = prepare_text(question.text)
         pieces = read_pieces(text, self.read_tokens)
-        formula = choose_target(known, text, pieces)
+        formula = named = choose_target(known, text, pieces)
+        if formula is None and pieces and pieces.likeliest[1] >= _LIKELY:
+            formula = known.get(pieces.likeliest[0])
         if formula is None:
             return None
         # Few questions ask for a formula's value.
@@ -105,7 +109,9 @@ class QuestionCalculator:
             return _unanswered(str(error), question, run)
         # Little told: the question is about the formula, not for its value. With options an
         # input may have to be looked up first.
-        if not reading.told or reading.share < _LEAST or (question.options and reading.problems):
+        if not reading.told or reading.share < _LEAST:
+            return None
+        if reading.problems and (question.options or named is None):
             return None
         if reading.problems:
             return self._ask_back(formula, reading, question, run)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from osler.kb.encoders.network import PieceNetwork, describe_pieces, read_layer, read_network
 from osler.methods.kag.formulas.base import ChoiceInput, Formula, NumberInput
 from osler.methods.kag.formulas.quantities import Quantity, find_numbers
+from osler.text import has_cjk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +35,8 @@ TELLS = 0.3
 _LONGEST = 600
 """Characters of a question that are read."""
 _FEWEST = 2
-"""Numbers without which a question is not read: the encoder takes half a second to load."""
+"""Numbers without which an English question is not read: the encoder takes half a second to load.
+A Chinese one needs one; its searches load it anyway."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +109,10 @@ class ReadPieces:
 def read_pieces(text: str, read_tokens: ReadTokens | None) -> ReadPieces | None:
     """Reads a question whose numbers are figures (`write_figures`).
 
-    `None` for one with fewer than two numbers, for a long one, and without the encoder.
+    `None` for one with too few numbers, for a long one, and without the encoder.
     """
-    if read_tokens is None or len(text) > _LONGEST or len(find_numbers(text)) < _FEWEST:
+    fewest = 1 if has_cjk(text) else _FEWEST
+    if read_tokens is None or len(text) > _LONGEST or len(find_numbers(text)) < fewest:
         return None
     read = read_tokens(text)
     if read is None:
