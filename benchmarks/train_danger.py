@@ -71,8 +71,7 @@ FOLDS = tuple(
     for line in (
         "seventh twelfth seventeenth training_ninth training_twelfth training_seventeenth"
         " training_twenty_first",
-        "eighth thirteenth training_third training_seventh training_thirteenth"
-        " training_eighteenth",
+        "eighth thirteenth training_third training_seventh training_thirteenth training_eighteenth",
         "ninth fourteenth sixth eighteenth training_tenth training_fourteenth"
         " training_nineteenth training_twenty_second",
         "tenth fifteenth fifth nineteenth twentieth training_eighth training_fifteenth"

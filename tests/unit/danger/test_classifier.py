@@ -29,8 +29,8 @@ CARD = json.loads(FOLDER.joinpath("classifier.json").read_text(encoding="utf-8")
 UNSEEN = list(danger.read_cases(danger.UNSEEN))
 # Written, and committed, before the weights that are measured on them.
 UNSEEN_HASHES = {
-    "twenty_fifth": "c7074e96f773ad6164ada1627d3913ba8487d507d88a22328292880edc97a716",
-    "twenty_sixth": "02e915eb13480092b4723f120682bbc73f58f2fe26b8cb18ba8c420bb2bcf3fd",
+    "twenty_ninth": "de59f38908ab62325f20b7d19368522c6186366f964be28266651426628e93f1",
+    "thirtieth": "808670748dc9403fe7a16acfa64ea5f46ee4f877cd04435b6fffa9b518d00637",
 }
 NO_RULE = {
     "en": "I have stopped drinking water, hopefully it won't take long",
@@ -78,9 +78,9 @@ def share_seen(label: str, language: str, seen: danger.Seen) -> float:
     return sum(bool(seen(c.text)) and label in (danger.NONE, *seen(c.text)) for c in own) / len(own)
 
 
-# By a hand of its own each, one look, and labelled as two readers label them: English 129 of 130
-# emergencies, all 20 of self-harm, 1 of 150 look-alikes; Chinese 130, 20, 4 (by the weights of the
-# day before as many seen, 4 and 10 look-alikes; research/log/safety.md).
+# By a hand of its own each, one look: English 129 of 130 emergencies, all 20 of self-harm, 2 of 148
+# look-alikes; Chinese 128, 20, none of 150 (by the weights of the day before as many seen, 7 and 1
+# look-alikes; research/log/safety.md).
 @pytest.mark.parametrize(("label", "least"), [("emergency", 0.98), ("self-harm", 0.98)])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_of_unseen_questions_most_are_seen(label: str, least: float, language: str) -> None:
@@ -95,7 +95,7 @@ def test_few_look_alikes_are_taken_for_danger(language: str) -> None:
 
 def test_a_set_left_out_is_seen_better_with_an_encoder_than_by_words() -> None:
     """By the card: each figure is of sets by other hands than those that were trained on."""
-    for language, least in (("en", 0.92), ("zh", 0.94)):
+    for language, least in (("en", 0.92), ("zh", 0.93)):
         read = CARD["sets left out, with an encoder"][language]
         assert read["recall"] >= least > CARD["sets left out, by words"][language]["recall"]
         assert read["false alarms"] <= 0.03
@@ -180,7 +180,7 @@ def test_a_packaged_rule_is_silenced_where_danger_is_unlikely_and_a_hospital_s_i
     assert weigh(calm, signs, overrules=True) == {}
     assert weigh(calm, signs, overrules=False) == signs
     many = {**signs, "a second rule": "emergency", "a third rule": "emergency"}
-    assert weigh(calm, many, overrules=True).keys() >= many.keys()
+    assert weigh(calm, many, overrules=True) == {}
     own = importlib.resources.files("osler.danger").joinpath("rules.toml")
     with importlib.resources.as_file(own) as path:
         hospital = Settings.model_validate({"danger": {"rules": str(path)}})

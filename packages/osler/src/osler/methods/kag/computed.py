@@ -22,7 +22,7 @@ from osler.methods.kag.formulas import (
 )
 from osler.methods.kag.formulas.findings import evaluate_range, input_words
 from osler.methods.kag.formulas.pieces import ReadTokens, read_pieces
-from osler.methods.kag.formulas.targets import choose_target, prepare_text
+from osler.methods.kag.formulas.targets import choose_target, find_target, prepare_text
 from osler.methods.kag.logical_forms import LogicalPlan, Math, Output, PlanStep, SubAnswer
 from osler.methods.kag.output import nearest_option
 from osler.methods.kag.planner import plan_event
@@ -45,8 +45,9 @@ if TYPE_CHECKING:
     from osler.methods.kag.formulas.slots import SlotProblem, SlotReading
 
 # Share of the inputs from which on a missing one is asked for.
-_LIKELY = 0.5
-"""Share of a formula by the pieces from which on it is computed where all its inputs are told."""
+_LIKELY, _SEVERAL = 0.6, 2
+"""Share of a formula by the pieces from which on it is computed where all its inputs are told; what
+is told for it at least, and for a range."""
 _LEAST = 0.5
 SOURCE = "formulas"
 """Source name of the formulas' passages."""
@@ -111,7 +112,12 @@ class QuestionCalculator:
         # input may have to be looked up first.
         if not reading.told or reading.share < _LEAST:
             return None
-        if reading.problems and (question.options or named is None):
+        if reading.problems and question.options:
+            return None
+        few = reading.told < _SEVERAL
+        if named is None and (reading.problems or few):
+            return None
+        if reading.unknown and few and find_target(known, text) is None:
             return None
         if reading.problems:
             return self._ask_back(formula, reading, question, run)

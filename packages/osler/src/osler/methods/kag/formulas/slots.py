@@ -37,11 +37,7 @@ from osler.methods.kag.formulas.findings import (
 )
 from osler.methods.kag.formulas.owners import BOUNDS, assign_quantities, find_unread, settle_topic
 from osler.methods.kag.formulas.pieces import TELLS, ReadPieces
-from osler.methods.kag.formulas.quantities import (
-    Quantity,
-    find_common_unit,
-    find_quantities,
-)
+from osler.methods.kag.formulas.quantities import Quantity, find_common_unit, find_quantities
 from osler.methods.kag.formulas.targets import prepare_text
 from osler.text import has_cjk
 

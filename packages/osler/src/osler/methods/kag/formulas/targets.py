@@ -150,8 +150,8 @@ def find_target(formulas: Mapping[str, Formula], question: str) -> Formula | Non
 
 
 _GAP = re.compile(
-    r"(?<=[\u4e00-\u9fff\d%])[ \u3000](?=(?!岁|次|分|公|斤|克|毫|厘|周|天|个|月|年|小时|度|升|摩|微)"
-    r"[\u4e00-\u9fff])"
+    r"(?<=[\u4e00-\u9fff\d%])[ \u3000]"
+    r"(?=(?!岁|次|分|公|斤|克|毫|厘|周|天|个|月|年|小时|度|升|摩|微)[\u4e00-\u9fff])"
 )
 _STOP = re.compile("[，,。；;：:]")
 _FIRST = re.compile(r"\b1st\b")  # no weight of one stone
