@@ -27,6 +27,7 @@ from time import perf_counter
 
 from graph_templates import SETS, Answer, Relations, Template, read_hetionet, read_sample
 
+from osler.build.hub import read_tokens
 from osler.graph.formats import read_graph_files
 from osler.graph.store import Graph
 from osler.methods.kag.graph_route import GraphRoute, GraphSets
@@ -90,7 +91,7 @@ async def ask_route(graph: Graph, case: GraphCase) -> Answer:
     """What the route answers, and of a question of one relation, which it leaves to search, what
     its plan comes to; `None` where it has none."""
     run = Run()
-    sets = GraphSets(graph)
+    sets = GraphSets(graph, read_tokens)
     solution = await GraphRoute(sets).solve(case.question, run)
     if solution is not None:
         told = [event for event in run.events if isinstance(event, FormSolved)][-1].answer

@@ -91,13 +91,25 @@ def fit_network(
     texts: Sequence[Any], kinds: Sequence[int], counts: Any, fitting: Fitting | None = None
 ) -> FittedNetwork:
     """Fits to the pieces of texts, each (pieces, width), of kinds and weights."""
+    return fit_groups(texts, np.array(kinds)[:, None], [max(kinds) + 1], counts, fitting)
+
+
+def fit_groups(
+    texts: Sequence[Any],
+    kinds: Any,
+    sizes: Sequence[int],
+    counts: Any,
+    fitting: Fitting | None = None,
+) -> FittedNetwork:
+    """Fits to texts of a kind in each group, (texts, groups); -1 where a group says nothing.
+    What comes out is group after group."""
     chosen = fitting or Fitting()
     torch.manual_seed(chosen.seed)
     chance = np.random.default_rng(0)
     every = np.concatenate(texts[::5]).astype(np.float32)
     mean, spread = every.mean(axis=0), every.std(axis=0) + 1e-3
     labels, weighed = torch.tensor(kinds), torch.tensor(counts, dtype=torch.float32)
-    net = LearningNetwork(len(mean), chosen.units, max(kinds) + 1)
+    net = LearningNetwork(len(mean), chosen.units, sum(sizes))
     optimiser = torch.optim.AdamW(net.parameters(), lr=RATE, weight_decay=1e-2)
     steps = chosen.epochs * len(list(_batches(texts, chosen.batch, np.random.default_rng(0))))
     step = 0
@@ -108,11 +120,17 @@ def fit_network(
             pieces, there = _pad([texts[at] for at in some], mean, spread)
             there &= torch.rand(there.shape) >= PIECES_DROPPED
             there[:, 0] = True
-            each = nn.functional.cross_entropy(
-                net.judge(pieces, there), labels[some], reduction="none", label_smoothing=SMOOTHED
+            told = net.judge(pieces, there).split(list(sizes), 1)
+            each = torch.stack(
+                [
+                    nn.functional.cross_entropy(
+                        one, own, reduction="none", label_smoothing=SMOOTHED, ignore_index=-1
+                    )
+                    for one, own in zip(told, labels[some].T, strict=True)
+                ]
             )
             optimiser.zero_grad()
-            (each * weighed[some]).mean().backward()
+            (each.sum(0) * weighed[some]).mean().backward()
             nn.utils.clip_grad_norm_(net.parameters(), 1.0)
             optimiser.step()
             step += 1

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from osler.build import Parts
+from osler.build.hub import read_tokens
 from osler.build.models import LoadedModel
 from osler.graph.items import Name, Relation, SemanticType
 from osler.graph.store import Graph
@@ -38,7 +39,7 @@ def drugs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     async def live(settings: Settings) -> Parts:
         return Parts(
             dict.fromkeys(("reader", "planner"), LoadedModel(ScriptedModel([]))),
-            lambda name, _: GraphSets(graph) if name == GRAPH_SETS else ScriptedRetriever({}),
+            lambda name, _: GraphSets(graph, read_tokens) if name == GRAPH_SETS else ScriptedRetriever({}),
             OverlapRelevance(),
             OverlapRelevance(),
             ("graph",),

@@ -62,7 +62,9 @@ def _make_carrier(name: str, graph: Graph) -> Retriever:
     from osler.retrieve.graph_mentions import MentionRetriever, open_recogniser
 
     if name == GRAPH_SETS:
-        return GraphSets(graph)
+        from osler.build.hub import read_tokens
+
+        return GraphSets(graph, read_tokens)
     recogniser = open_recogniser(graph)
     if name == KG_CHAINS:
         return ChainRetriever(graph, recogniser=recogniser)

@@ -6,7 +6,7 @@ without queries, and one hidden layer. `benchmarks/piece_network.py` fits it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     Layer: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
     """Weights, by what goes in and what comes out, and bias."""
 
+ReadTokens = Callable[[str], "tuple[list[tuple[int, int]], NDArray[Any]] | None"]
+"""Start and end of each piece of a text, and what the multilingual encoder says of it, (pieces,
+768); `None` without the encoder."""
 LAYERS = ("heads", "units", "ends")
 
 

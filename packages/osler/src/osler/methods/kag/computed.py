@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from osler.errors import BadCalculation
+from osler.kb.encoders.network import ReadTokens
 from osler.methods.kag.formulas import (
     FORMULAS,
     FlagInput,
@@ -21,7 +22,7 @@ from osler.methods.kag.formulas import (
     NumberInput,
 )
 from osler.methods.kag.formulas.findings import evaluate_range, input_words
-from osler.methods.kag.formulas.pieces import ReadTokens, read_pieces
+from osler.methods.kag.formulas.pieces import read_pieces
 from osler.methods.kag.formulas.targets import choose_target, find_target, prepare_text
 from osler.methods.kag.logical_forms import LogicalPlan, Math, Output, PlanStep, SubAnswer
 from osler.methods.kag.output import nearest_option

@@ -9,13 +9,19 @@ read stands, and what they do not is looked for here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Any
 
-from osler.kb.encoders.network import PieceNetwork, describe_pieces, read_layer, read_network
+from osler.kb.encoders.network import (
+    PieceNetwork,
+    ReadTokens,
+    describe_pieces,
+    read_layer,
+    read_network,
+)
 from osler.methods.kag.formulas.base import ChoiceInput, Formula, NumberInput
 from osler.methods.kag.formulas.quantities import Quantity, find_numbers
 from osler.text import has_cjk
@@ -23,9 +29,6 @@ from osler.text import has_cjk
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ReadTokens = Callable[[str], "tuple[list[tuple[int, int]], NDArray[Any]] | None"]
-"""Start and end of each piece of a text, and what the multilingual encoder says of it, (pieces,
-768); `None` without the encoder."""
 NONE = "none"
 """In place of a formula: the question asks for no value of one."""
 NOTHING, ASKED = "nothing", "asked"

@@ -1,20 +1,22 @@
 """Answers questions of several steps by the concept graph alone, without a model (§3.4).
 
 The question is read, planned and looked up by one search, so that a tape holds all that the answer
-needs; the plan is then executed over what was found. A question that the graph's words do not cover
-whole, or that it has no answer to, is left to the rest of the method.
+needs; the plan is then executed over what was found. A question that may not be one for the graph,
+or that the graph has no answer to, is left to the rest of the method.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import exp
+from typing import TYPE_CHECKING
 
 from osler.errors import BadCalculation
 from osler.graph.items import Edge
 from osler.graph.store import Graph
+from osler.kb.encoders.network import ReadTokens
 from osler.methods.kag.graph_route.queries import STEP, FoundRelations, GraphQuery, write_plan
 from osler.methods.kag.graph_route.sets import (
     Amount,
@@ -30,7 +32,7 @@ from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import plan_event
 from osler.retrieve import look_up, rank_hits, search_errors
 from osler.sources.catalogue import GRAPH
-from osler.text import has_cjk, language_of
+from osler.text import language_of
 from osler.trace import FormSolved, Noted, Run
 from osler.types import (
     Answer,
@@ -46,14 +48,21 @@ from osler.types import (
     Statement,
 )
 
+if TYPE_CHECKING:
+    from osler.methods.kag.graph_route.reading import QuestionReading
+
 GRAPH_SETS = "graph-sets"
 """Its name among the retrievers of a run, and so on its tape."""
 MOST_RELATIONS = 500
 """Relations that an answer may rest on; one that needs more is left to the rest of the method."""
 SHOWN = 20
 """Concepts that an answer lists with their evidence; of the others it says how many."""
-_EQUAL = 0.5
-"""Difference in cost below which of two readings neither is the likelier."""
+LIKELY, LEADS = 0.25, 0.5
+"""Share of an answer from which on it is given: of all that a question may mean, and of the
+queries that were looked up."""
+SURE = 0.8
+"""The first for a yes or no, since a question that names two concepts seldom asks just for that,
+and where a "not" is no part of the query."""
 _WIRE = "Step1:"
 """How a plan begins; asked in place of a question, it is run as it stands."""
 _YES: dict[Language, str] = {"en": "Yes: {facts}.", "zh": "是：{facts}。"}
@@ -68,14 +77,18 @@ _MORE: dict[Language, str] = {
 }
 
 
-SettledPlan = tuple[LogicalPlan, Mapping[int, Value], Sequence[str]]
+SettledPlan = tuple[LogicalPlan, Mapping[int, Value]]
 
 
 @dataclass(frozen=True)
 class GraphSets:
-    """Everything that the plan of a question needs from the graph, as one search."""
+    """Everything that the plan of a question needs from the graph, as one search.
+
+    Without an encoder only plans that are given are run.
+    """
 
     graph: Graph
+    read_tokens: ReadTokens | None = None
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         """The relations of each step, at most `k` in all; none where there is no plan, or where
@@ -86,47 +99,73 @@ class GraphSets:
     def _find_relations(self, question: str, k: int) -> list[Hit]:
         if question.startswith(_WIRE):
             return self._run_given(read_plan(question), k)
-        found = self.settle(question)
-        if found is None or len(found[0].steps) < 3:  # one fact: searched as any question is
+        reading = self._read(question)
+        # One fact is searched as any question is, and no English encoder is loaded for it.
+        if len(reading.starts) < 2 and not reading.kinds and reading.language == "en":
+            return []
+        found = self._settle(reading)
+        if found is None or len(found[0].steps) < 3:
             return []
         hits = self._hits_of(*found)
         return hits if len(hits) <= k else []
 
     def settle(self, question: str) -> SettledPlan | None:
-        """The plan of a question with the value of each step, and the words that a concept on the
-        way is called by; `None` where none has an answer that is beyond doubt."""
+        """The plan of a question with the value of each step; `None` where no answer is likely."""
+        return self._settle(self._read(question))
+
+    def _read(self, question: str) -> QuestionReading:
         # What reads questions is imported once there is a graph to ask.
-        from osler.methods.kag.graph_route.planning import plan_queries
         from osler.methods.kag.graph_route.reading import QuestionReader
 
-        reader = QuestionReader(self.graph)
-        reading = reader.read(question, language_of(question))
-        if reading.unexplained and reading.starts:
-            reading = reader.read_without_asides(reading)
-        queries = plan_queries(reading)
-        for n, query in enumerate(queries):
-            plan = write_plan(query)
-            try:
-                values = execute_plan(plan, GraphLookup(self.graph))
-            except BadCalculation:
+        return QuestionReader(self.graph).read(question, language_of(question))
+
+    def _settle(self, reading: QuestionReading) -> SettledPlan | None:
+        from osler.methods.kag.graph_route.pieces import STANDING, NamedPlace, read_shares
+        from osler.methods.kag.graph_route.planning import plan_queries
+
+        if self.read_tokens is None or reading.qualified or not 1 <= len(reading.starts) <= 2:
+            return None
+        places = [
+            NamedPlace(one.start, one.end, next((k for k in STANDING if k in one.kinds), ""))
+            for one in reading.starts
+        ]
+        shares = read_shares(reading.text, places, reading.language, self.read_tokens)
+        if shares is None:
+            return None
+        every = 0.0
+        answers: dict[frozenset[str], tuple[float, GraphQuery, SettledPlan]] = {}
+        for query in plan_queries(reading, shares):
+            every += exp(query.share)
+            if found := self._look_up(query):
+                said = _said(found[1][found[0].steps[-1].n])
+                share, likelier, looked_up = answers.get(said, (0.0, query, found))
+                answers[said] = share + exp(query.share), likelier, looked_up
+        if not answers:
+            return None
+        best, query, settled = max(answers.values(), key=lambda one: one[0])
+        unsaid = reading.denies and not query.denies
+        sure = SURE if unsaid or query.operation == "judgement" else LIKELY
+        return settled if best >= max(sure, LEADS * every) else None
+
+    def _look_up(self, query: GraphQuery) -> SettledPlan | None:
+        """The plan of a query and what it comes to; `None` for nothing. What a question names is no
+        answer to it: others are left."""
+        plan = write_plan(query)
+        try:
+            values = execute_plan(plan, GraphLookup(self.graph))
+        except BadCalculation:
+            return None
+        value = values[plan.steps[-1].n]
+        members = _set_of(value).members
+        named = members.keys() & {id for start in query.starts for id in start.concepts}
+        if isinstance(value, ConceptSet) and named and (query.operation or len(plan.steps) > 2):
+            if query.operation:
                 return None
-            value = values[plan.steps[-1].n]
-            single, answer = len(plan.steps) < 3, _set_of(value).members
-            named = {id for start in reading.starts for id in start.concepts}
-            is_set = isinstance(value, ConceptSet) and answer
-            if is_set and len(reading.relations) == 1 and named.issuperset(answer):
-                return None  # what the question names is no answer to it
-            # The words may say more than one fact, and a reading of one fact then is none.
-            whole = len(query.kinds) >= reading.passed_kinds and query.is_complete
-            if single and not whole and (not answer or reading.language == "zh"):
-                continue
-            if not answer and not single:
-                continue
-            refused = single and (not whole or not answer or reading.qualifiers)
-            if refused or self._is_doubtful(query, queries[n + 1 :], value, reading.language):
-                return None
-            return plan, values, reading.qualifiers
-        return None
+            (start,) = query.starts
+            both = (start, start), (*query.chains, ())
+            without = replace(query, starts=both[0], chains=both[1], operation="difference")
+            return self._look_up(without)
+        return (plan, values) if members or isinstance(value, Verdict) else None
 
     def _run_given(self, plan: LogicalPlan, k: int) -> list[Hit]:
         try:
@@ -135,68 +174,23 @@ class GraphSets:
             return []
         return hits if len(hits) <= k else []
 
-    def _is_doubtful(
-        self,
-        chosen: GraphQuery,
-        others: Sequence[GraphQuery],
-        value: Value,
-        language: Language,
-    ) -> bool:
-        """Whether another reading, as likely and as short, says otherwise: in English of drugs, in
-        Chinese of anything."""
-        for other in others:
-            if other.cost - chosen.cost > _EQUAL or len(other.kinds) > len(chosen.kinds):
-                continue
-            plan = write_plan(other)
-            try:
-                rival = execute_plan(plan, GraphLookup(self.graph))[plan.steps[-1].n]
-            except BadCalculation:
-                continue
-            differs = _set_of(rival).members and _said(rival) != _said(value)
-            if differs and (language == "zh" or "drug" in (chosen.kinds[-1], other.kinds[-1])):
-                return True
-        return False
-
-    def _hits_of(
-        self, plan: LogicalPlan, values: Mapping[int, Value], words: Sequence[str] = ()
-    ) -> list[Hit]:
+    def _hits_of(self, plan: LogicalPlan, values: Mapping[int, Value]) -> list[Hit]:
         text = render_plan(plan)
-        last = max(n for n in values if isinstance(plan.step_numbered(n).action, Retrieval))
         return [
             hit
             for n, value in values.items()
             if isinstance(value, ConceptSet) and isinstance(plan.step_numbered(n).action, Retrieval)
             for hit in rank_hits(
-                ((passage, 1.0) for passage in self._passages(value, words if n == last else ())),
-                text,
-                f"{STEP}{n}",
+                ((passage, 1.0) for passage in self._passages(value)), text, f"{STEP}{n}"
             )
         ]
 
-    def _passages(self, concepts: ConceptSet, words: Sequence[str]) -> Iterator[Passage]:
-        """The last relation of each member, as a passage about the member; only of members whose
-        way there names a concept with each of the words ("the ulcer that … causes")."""
+    def _passages(self, concepts: ConceptSet) -> Iterator[Passage]:
+        """The last relation of each member, as a passage about the member."""
         for member in concepts.members.values():
-            if words and not self._names_words(member.edges[:-1], words):
-                continue
             concept = self.graph.get_concept(member.concept)
             if concept is not None:
                 yield self.graph.relation_passage(concept, member.edges[-1])
-
-    def _names_words(self, edges: Sequence[Edge], words: Sequence[str]) -> bool:
-        ids = {end for edge in edges for end in (edge.subject, edge.object)}
-        known = [concept for id in ids if (concept := self.graph.get_concept(id))]
-        names = " ".join(name.casefold() for concept in known for name in concept.names)
-        return all(_begins_word(word.casefold(), names) for word in words)
-
-
-def _begins_word(word: str, text: str) -> bool:
-    """Whether a word of the text begins with it, so that "tension" is not found in "hypertension";
-    a number stands alone. Chinese has no spaces: there it stands anywhere."""
-    if has_cjk(word):
-        return word in text
-    end = r"(?!\w)" if word.isdigit() else ""
-    return re.search(rf"(?<!\w){re.escape(word)}{end}", text) is not None
 
 
 @dataclass(frozen=True)
@@ -277,11 +271,10 @@ def _set_of(value: Value) -> ConceptSet:
             return best
 
 
-def _said(value: Value) -> set[str]:
-    """What is told of a value: a verdict or an amount, else the members."""
-    if isinstance(value, Verdict | Amount):
-        return {tell_value(value)}
-    return set(_set_of(value).members)
+def _said(value: Value) -> frozenset[str]:
+    """What tells one answer from another: its members, and whether it is a verdict or an amount."""
+    kind = "" if isinstance(value, ConceptSet | Comparison) else type(value).__name__
+    return frozenset((kind, *_set_of(value).members))
 
 
 def tell_value(value: Value) -> str:

@@ -53,11 +53,16 @@ class GraphQuery:
     """"" for one start; "intersection", "union", "difference", "most", "fewest", "judgement"."""
     after: tuple[Hop, ...]
     counted: bool
-    cost: float
+    share: float
+    """The logarithm of how likely it is meant."""
     permits: bool = False
     """Whether a relation says that what is asked may not be done."""
-    is_complete: bool = True
-    """Whether it passes through every kind that the question names."""
+
+    @property
+    def denies(self) -> bool:
+        """Whether it has an answer to a question with "not" in it: a yes or no has."""
+        hops = [hop.relation.name for hops in (*self.chains, self.after) for hop in hops]
+        return self.operation in ("difference", "judgement") or "contraindicates" in hops
 
     @property
     def kinds(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Kinds of concepts and the relations between them, with the words that questions use for them.
+"""Kinds of concepts, with the words that questions use for them, and the relations between them.
 
 They are those of `relations.toml`.
 """
@@ -49,67 +49,59 @@ class RelationKind:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Kinds and relations, with a pattern for the words of each in both languages."""
+    """Kinds and relations, with a pattern for the words of each kind in both languages."""
 
     kinds: Mapping[str, ConceptKind]
     relations: Mapping[str, RelationKind]
-    patterns: Mapping[Language, Mapping[tuple[str, str], re.Pattern[str]]]
-    """By language; keyed by ("kind" | "relation" | "word", name)."""
-    empty_zh: frozenset[str]
-    """Chinese characters that carry no content."""
+    patterns: Mapping[Language, Mapping[str, re.Pattern[str]]]
+    """By language and kind."""
 
     def kinds_of(self, types: frozenset[str]) -> frozenset[str]:
         """The kinds of a concept with these semantic types."""
         return frozenset(name for name, kind in self.kinds.items() if kind.types & types)
-
-    def default_relation(self, kind: str, wanted: str) -> tuple[RelationKind, bool] | None:
-        """The first relation of the file between two kinds, and whether it goes forward."""
-        for relation in self.relations.values():
-            for forward, other in relation.steps_from(kind):
-                if other == wanted:
-                    return relation, forward
-        return None
 
 
 @cache
 def read_vocabulary() -> Vocabulary:
     """The vocabulary that comes with Osler."""
     tables = read_packaged_table(__package__, "relations.toml")
-    words = tables["words"]
     kinds = {
         name: ConceptKind(name, frozenset(row["types"])) for name, row in tables["kind"].items()
     }
     relations = {name: _make_relation(name, row) for name, row in tables["relation"].items()}
-    rows = [
-        ("kind", tables["kind"]),
-        ("relation", tables["relation"]),
-        ("word", _word_rows(words)),
-    ]
-    patterns: dict[Language, dict[tuple[str, str], re.Pattern[str]]] = {
-        "en": {(g, n): _english(row["en"]) for g, named in rows for n, row in named.items()},
-        "zh": {
-            (g, n): _chinese(row["zh"])
-            for g, named in rows
-            for n, row in named.items()
-            if "zh" in row
-        },
+    patterns: dict[Language, dict[str, re.Pattern[str]]] = {
+        "en": {name: _english(row["en"]) for name, row in tables["kind"].items()},
+        "zh": {name: _chinese(row["zh"]) for name, row in tables["kind"].items()},
     }
-    return Vocabulary(kinds, relations, patterns, frozenset(words["zh_empty"]))
+    return Vocabulary(kinds, relations, patterns)
+
+
+@cache
+def name_hops() -> tuple[str, ...]:
+    """Each relation and way: "treats>" from a drug, "treats<" to one; a symmetric one has none."""
+    return tuple(
+        f"{one.name}{way}"
+        for one in read_vocabulary().relations.values()
+        for way in (("",) if one.symmetric else "><")
+    )
+
+
+@cache
+def step_kinds(kinds: frozenset[str], hop: str) -> frozenset[str]:
+    """The kinds that a hop leads to from concepts of these."""
+    relation = read_vocabulary().relations[hop.rstrip("<>")]
+    return frozenset(
+        other
+        for kind in kinds
+        for forward, other in relation.steps_from(kind)
+        if relation.symmetric or forward != hop.endswith("<")
+    )
 
 
 def _make_relation(name: str, row: Mapping[str, list[str]]) -> RelationKind:
     ends = frozenset((a, b) for a, _, b in (pair.partition(">") for pair in row["ends"]))
     inverse = frozenset(row.get("inverse", ()))
     return RelationKind(name, ends, frozenset(row["out"]), inverse, bool(row.get("symmetric")))
-
-
-def _word_rows(words: Mapping[str, list[str]]) -> dict[str, dict[str, list[str]]]:
-    names = [key.removeprefix("en_") for key in words if key.startswith("en_")]
-    found: dict[str, dict[str, list[str]]] = {}
-    for name in names:
-        found[name] = {"en": words[f"en_{name}"]}
-        found[name]["zh"] = words["zh_empty_words" if name == "empty" else f"zh_{name}"]
-    return found
 
 
 def _english(words: list[str]) -> re.Pattern[str]:
