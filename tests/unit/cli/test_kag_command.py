@@ -13,17 +13,21 @@ from osler.build.hub import read_tokens
 from osler.build.models import LoadedModel
 from osler.graph.items import Name, Relation, SemanticType
 from osler.graph.store import Graph
+from osler.llm.core.cache import cache_dir
 from osler.methods.kag.graph_route import GRAPH_SETS, GraphSets
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Settings
 from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
+CACHE = cache_dir()
+"""Where the encoder lies, before the test has a home of its own."""
 QUESTION = "Which drugs treat gammitis but not deltosis?"
 
 
 @pytest.fixture
 def drugs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Two drugs for one disease, one of them for another too; no model answers."""
+    monkeypatch.setenv("OSLER_CACHE", str(CACHE))
     graph = Graph.create(tmp_path / "graph")
     kinds = {"apirol": "Compound", "betanol": "Compound", "gammitis": "Disease"}
     kinds["deltosis"] = "Disease"
