@@ -43,7 +43,9 @@ def drugs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     async def live(settings: Settings) -> Parts:
         return Parts(
             dict.fromkeys(("reader", "planner"), LoadedModel(ScriptedModel([]))),
-            lambda name, _: GraphSets(graph, read_tokens) if name == GRAPH_SETS else ScriptedRetriever({}),
+            lambda name, _: (
+                GraphSets(graph, read_tokens) if name == GRAPH_SETS else ScriptedRetriever({})
+            ),
             OverlapRelevance(),
             OverlapRelevance(),
             ("graph",),
