@@ -217,6 +217,8 @@ async def test_the_heading_that_says_more_of_what_is_asked_comes_first() -> None
         TREATED
     ]
     assert await quoted("treatment of migraine", KnownKinds(), bad) == []
+    raising = hit(SEEN, title="Migraine", section="Drugs that bring it on")
+    assert await quoted("treatment of migraine", KnownKinds(), raising) == []
 
 
 async def test_the_section_leads_and_is_at_least_as_sure_as_its_heading() -> None:

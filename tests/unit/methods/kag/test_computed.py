@@ -105,7 +105,7 @@ async def test_a_missing_input_of_a_question_with_options_is_looked_up_not_asked
         ("CrCl of a 70 yo man: 60 kg, creatinine 106 umol/L?", 48.64),
         ("身高1米75，体重140斤，体重指数是多少？", 22.86),
         # One laboratory: what its other numbers say settles a number without a unit.
-        ("MELD please: bili 3, INR 1.8, creatinine 1.4", 20.0),
+        ("MELD please: bili 3, inr 1.8, creatinine 1.4", 20.0),
         ("HHS, Na 148, glucose 900 mg/dl, BUN 56. Calculated serum osmolality?", 366.0),
         ("osmolality calculated: Na 140, glucose 5.5 mmol/L, urea 6", 291.5),
         ("高渗昏迷，钠152，血糖41，尿素18，血浆渗透压是多少", 363.0),

@@ -52,7 +52,7 @@ _NOTHING = 0.03
 "Hyperkalaemia > Emergency treatment" what the ECG shows."""
 _MIXED = re.compile(r" and |\b(?:attack|crisis|hours?)\b", re.IGNORECASE)
 _ELSE = re.compile(
-    r"\b(?:avoid|interact\w+|adverse|side effects|history|society|conversion)\b",
+    r"\b(?:avoid|interact\w+|adverse|side effects|history|society|conversion|drugs that)\b",
     re.IGNORECASE,
 )
 """Of headings that name drugs and no treatment."""
