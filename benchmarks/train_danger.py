@@ -54,14 +54,13 @@ TARGET = Path(notice.__file__).parent
 HERE = Path(__file__).parent
 LABELS = HERE.parent / "research" / "experts" / "judge_labels.jsonl"
 NETWORKS = 3
-"""That are fitted from other beginnings and heard together: of sets left out they see one in a
-hundred more than one alone."""
+"""Networks that are fitted from other beginnings and heard together: of sets left out they see one
+in a hundred more than one alone."""
 FALSE_ALARMS = 0.03
 FALSE_ALARMS_ALLOWED = 0.02
 """Of the sets that settle the thresholds with an encoder: the next hand's are to stay below .03."""
 FALSE_ALARMS_OF_WORDS = 0.04
-"""Without an encoder: the look-alikes of
-training were written to be hard."""
+"""Without an encoder: the look-alikes of training were written to be hard."""
 SILENCES = (-2.0, -1.0, 0.0, 0.5, 1.0, 99.0)
 """Log-odds below which rules do not count, tried in this order; at the last none does."""
 NATURAL = "natural"

@@ -85,6 +85,7 @@ async def solve(graph: Graph, text: str, options: tuple[str, ...] = ()) -> Solut
         ("What can the diseases treated by apirol lead to?", "epsilonoma"),
         ("Which drugs treat gammitis but don't treat deltosis?", "apirol"),
         ("Which drugs treat what gammites lead to?", "corvine"),  # a name in the plural
+        ("Which disease is associated with more genes, gammitis or deltosis?", "gammitis"),
         ("Which has more indications, betanol or apirol?", "betanol"),  # "has" is no symptom
         ("Which symptoms have diseases that respond to apirol?", "itching"),
         ("Is betanol used for more diseases than apirol?", "betanol"),
@@ -126,6 +127,7 @@ async def test_a_set_is_worked_out_and_each_member_is_cited(
         "Which symptoms are shown by diseases that apirol prevents?",
         "二甲双胍的常见不良反应是什么？",
         "阿皮罗治的病引起的药，哪种病人不能吃？",  # a relation that is named may not be passed over
+        "阿皮罗是不是deltosis引起的？",  # the reverse is stated
         "哪些病不能用阿皮罗治，又会引起epsilonoma？",
         "儿童伽马炎能治的药里，哪个会引起deltosis？",  # children are not understood
         "引起epsilonoma的那个病，不能用哪些药治？",  # all others are no set

@@ -45,10 +45,11 @@ from osler.types import (
 if TYPE_CHECKING:
     from osler.methods.kag.formulas.slots import SlotProblem, SlotReading
 
+# Share of a formula by the pieces from which on it is computed, where all its inputs are told.
+_LIKELY = 0.6
+# Inputs that must be told for it, and for a range.
+_SEVERAL = 2
 # Share of the inputs from which on a missing one is asked for.
-_LIKELY, _SEVERAL = 0.6, 2
-"""Share of a formula by the pieces from which on it is computed where all its inputs are told; what
-is told for it at least, and for a range."""
 _LEAST = 0.5
 SOURCE = "formulas"
 """Source name of the formulas' passages."""
