@@ -4,7 +4,7 @@
 
 Card. Questions: `benchmarks/formulas/train`, 3,213 lines by eight hands that saw the list of the
 formulas and no code, marked by them: what tells which input, and what is asked for; a sixth asks
-for no formula's value. No patient in them is real. `first-*` to `sixth-*` are never trained on.
+for no formula's value. No patient in them is real. `first-*` to `seventh-*` are never trained on.
 Encoder: multilingual-e5-small, as it is. Six minutes on two cores; needs torch.
 """
 

@@ -6,7 +6,7 @@ Card. Questions: `benchmarks/graph/train`, 5,846 lines by fifteen hands that saw
 and no code, half Chinese: each is the query that it asks, with its names marked; one in seven asks
 for what no query of the graph tells. "P" in place of "Y" asks if something may be taken. With them
 those of the plain benchmark that name a concept of the sample graph, which ask the graph for
-nothing. `first-*` to `fifth-*` and the templates are never trained on. Encoder:
+nothing. `first-*` to `sixth-*` and the templates are never trained on. Encoder:
 multilingual-e5-small, as it is. Eight minutes of one core; needs torch.
 """
 

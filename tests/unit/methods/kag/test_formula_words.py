@@ -46,6 +46,24 @@ async def test_a_finding_told_both_ways_is_asked_back_in_words() -> None:
     assert "有没有糖尿病？" in await ask(asked)
 
 
+async def test_a_denied_list_ends_where_its_or_stands() -> None:
+    told = "50岁女，房颤，血压控制良好，肾功能异常，肝功能正常，无卒中史，没有出血史，无INR波动"
+    assert "：2" in await ask(f"{told}，没用抗血小板药或NSAID，酗酒。HAS-BLED评分？")
+    assert "：1" in await ask(f"{told}，不用NSAID，也不酗酒。HAS-BLED评分？")
+    bled = told.replace("没有出血史", "去年消化道大出血一次").replace("无INR", "没用华法林、无INR")
+    assert "：2" in await ask(f"{bled}，不用NSAID，也不酗酒。HAS-BLED评分？")
+
+
+async def test_a_first_stage_of_hepatic_coma_is_no_deep_one() -> None:
+    told = "肝硬化，胆红素1.4mg/dL，白蛋白2.5g/dL，INR 1.9，中度腹水，肝昏迷一期，Child-Pugh几分"
+    assert "：11" in await ask(told)
+
+
+async def test_a_ph_is_no_bicarbonate() -> None:
+    said = await ask("pH 7.18 and bicarb 9.5 in a metabolic acidosis. What PaCO2 by Winters?")
+    assert ": 22.2" in said
+
+
 async def test_what_is_not_controlled_is_there() -> None:
     asked = "未控制的高血压，肝功能异常，卒中或 TIA，79岁，HAS-BLED评分是多少？"
     assert "：4" in await ask(asked)

@@ -156,7 +156,7 @@ def _any_of(words: list[str]) -> re.Pattern[str]:
 _NEGATION = re.compile(
     r"\b(?:no|not|non|nor|none|without|denies|denied|never|free of|absent|negative for|rather than"
     r"|neither)\b"
-    r"|n't\b|(?<!有)[无没]|未(?!成年|来|控制)|否认|排除|不伴|并非|不是|不$",
+    r"|n't\b|(?<!有)[无没]|未(?!成年|来|控制)|否认|排除|不伴|并非|不是|不[用吃服]|不$",
     re.IGNORECASE,
 )
 # A denial behind what it denies, up to the clause's end: "labile INR not applicable", "卒中（-）".
@@ -236,7 +236,8 @@ def is_negated(clause: str, rest: str = "") -> bool:
         return scope is not None
     if _SUBJECT.search(re.split(r"[,，]", scope, maxsplit=1)[-1]):
         return False
-    listed = scope + re.split(r"[.;。；]|\bbut\b|但", rest)[0]
+    # Of "no A or B, C" the list ends before the comma, as a Chinese one does before any.
+    listed = re.split(r"[,，]", scope)[-1] + re.split(r"[.;。；，]|\bbut\b|但", rest)[0]
     return bool(re.search(r"\b(?:or|nor)\b|或|、", listed))
 
 

@@ -179,12 +179,14 @@ def choose_target(
     formulas: Mapping[str, Formula], question: str, pieces: ReadPieces | None
 ) -> Formula | None:
     """The formula whose value a question asks for, by its pieces where they are sure of one, else
-    by name; `None` where it asks for none."""
+    by name, and by name where it tells more, as MELD-Na does; `None` where it asks for none."""
     named = find_target(formulas, question)
     if pieces is None:
         return named
     likeliest, share = pieces.likeliest
     if likeliest == NONE or (share < _SURE and not (named and named.id == likeliest)):
+        return named
+    if likeliest == "meld" and named and named.id == "meld-na":
         return named
     if likeliest == "parkland" and _TOLD_APART["parkland-first-8-hours"].search(question):
         likeliest = "parkland-first-8-hours"
