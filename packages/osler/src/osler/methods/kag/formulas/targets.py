@@ -184,9 +184,8 @@ def choose_target(
     if pieces is None:
         return named
     likeliest, share = pieces.likeliest
-    if likeliest == NONE or (share < _SURE and not (named and named.id == likeliest)):
-        return named
-    if likeliest == "meld" and named and named.id == "meld-na":
+    is_more = likeliest == "meld" and named is not None and named.id == "meld-na"
+    if is_more or likeliest == NONE or (share < _SURE and not (named and named.id == likeliest)):
         return named
     if likeliest == "parkland" and _TOLD_APART["parkland-first-8-hours"].search(question):
         likeliest = "parkland-first-8-hours"
