@@ -33,14 +33,16 @@ WARNED = "Triptans are not given in coronary disease."
 
 @dataclass
 class KnownKinds:
-    """Sentences that are of the kind asked for; all others are not."""
+    """Sentences that are of the kind asked for, and that may be; all others are not."""
 
     telling: Sequence[str] = ()
+    doubtful: Sequence[str] = ()
     asked: list[str] = field(default_factory=list)
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         self.asked.append(query)
-        return tuple(0.9 if text in self.telling else 0.05 for text in texts)
+        shares = {**dict.fromkeys(self.doubtful, 0.2), **dict.fromkeys(self.telling, 0.9)}
+        return tuple(shares.get(text, 0.05) for text in texts)
 
 
 def hit(*sentences: str, title: str, section: str, rank: int = 1, source: str = "book") -> Hit:
@@ -115,6 +117,13 @@ async def test_a_section_of_several_things_begins_where_the_kind_begins() -> Non
     assert kinds.asked == ["treatment"]
     assert await quoted("treatment of migraine", None, section) == []
     assert await quoted("偏头痛怎么治疗", kinds, section) == []
+
+
+async def test_it_begins_with_no_sentence_that_is_far_less_of_the_kind_than_others() -> None:
+    section = hit(DEFINED, SEEN, TREATED, title="Migraine", section="Features and treatment")
+    sure, unsure = KnownKinds([TREATED], [SEEN]), KnownKinds([], [SEEN])
+    assert await quoted("treatment of migraine", sure, section) == [TREATED]
+    assert await quoted("treatment of migraine", unsure, section) == [SEEN, TREATED]
 
 
 async def test_a_section_of_one_thing_may_begin_with_one_sentence_of_another_kind() -> None:

@@ -46,7 +46,8 @@ _TELLS = 5
 _BEST = 3
 """Sentences by which sections are compared."""
 _BEGINS = 0.15
-"""Share from which a sentence may be the first of the kind that is asked for."""
+"""Share from which a sentence may be the first of the kind that is asked for, if it is a quarter of
+the best: of hypercalcaemia's treatment a formula was the first."""
 _NOTHING = 0.03
 """Share below which a further sentence at the beginning says nothing of the kind: under
 "Hyperkalaemia > Emergency treatment" what the ECG shows."""
@@ -234,7 +235,8 @@ class _ReadSection:
     def quotes(self) -> list[QuoteCandidate]:
         sure = SURE if self.is_headed else 0.0
         spans, shares = list(self.shares), list(self.shares.values())
-        begun = [at for at, share in enumerate(shares) if share >= _BEGINS]
+        least = max(_BEGINS, max(shares, default=0) / 4)
+        begun = [at for at, share in enumerate(shares) if share >= least]
         first = begun[0] if begun else 0
         if not self.is_mixed:
             first = min(first, self._first_told)
