@@ -21,12 +21,15 @@ FIRST: dict[str, str] = {
         "a third to a half"
     ),
     "warfarin": "anticoagulant",
+    "can I take ibuprofen with warfarin": "bleeding becomes more likely",
+    "hypercalcaemia treatment": "0.9 per cent sodium chloride",
     "Does low-dose hydrocortisone lower deaths in septic shock?": "uncertain whether it lowers",
 }
 """Question → what the first quote must say."""
 AMONG: dict[str, str] = {
     "How is anaphylaxis treated?": "intramuscular adrenaline|adrenaline into the muscle",
     "can i take ibuprofen with lisinopril and furosemide": "acute kidney injury|the NSAID narrows",
+    "how is C. difficile treated": "Oral vancomycin",
     "grapefruit with my cholesterol pill": "grapefruit juice",
 }
 """Question → what one of the quotes must say."""

@@ -65,7 +65,7 @@ def fill(home: Path) -> None:
                 Relation("T:1", "treated_by", "T:2"),
             ]
         )
-        graph.build_arrays()
+        graph.load_arrays()
 
 
 @pytest.fixture

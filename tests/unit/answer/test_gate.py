@@ -319,9 +319,9 @@ async def test_relations_of_the_graph_are_quoted_only_where_there_is_no_prose() 
     relation = "Relation: (Scurvy, may_be_treated_by, Vitamin C) in the symptoms of scurvy"
     graph, prose = hit(relation, 0, source="graph"), hit(GUMS, 1)
     judge = KnownJudge({relation: 5.0, GUMS: 1.0})
-    both = await judging(judge).find_evidence(ASKED, [graph, prose])
+    both = (await judging(judge).weigh_evidence(ASKED, [graph, prose])).quotes
     assert [one.text for one in both] == [GUMS]
-    alone = await judging(judge).find_evidence(ASKED, [graph])
+    alone = (await judging(judge).weigh_evidence(ASKED, [graph])).quotes
     assert [one.text for one in alone] == [relation]
 
 
@@ -389,7 +389,8 @@ async def test_odd_questions_are_weighed_and_never_an_error(text: str) -> None:
 
 async def test_very_long_passages_are_weighed() -> None:
     long = " ".join(["It is inherited from both parents."] * 3_000)
-    assert await judging(nearest=0.0, answers=0.0).find_evidence(ASKED, [hit(long)])
+    found = await judging(nearest=0.0, answers=0.0).weigh_evidence(ASKED, [hit(long)])
+    assert found.quotes
 
 
 @pytest.mark.parametrize("logit", [-1e9, 1e9, float("inf"), float("-inf")])

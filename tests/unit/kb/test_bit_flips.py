@@ -54,7 +54,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         kb.take_snapshot("first")
     with Graph.create(home / "kb") as graph:
         graph.add(facts())
-        graph.build_arrays()
+        graph.load_arrays()
         communities.build_communities(graph)
         NameVectors(graph, HashingEncoder()).build()
     with closing(sqlite3.connect(home / "kb" / FILE)) as db:

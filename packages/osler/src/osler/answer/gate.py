@@ -24,6 +24,7 @@ from osler.answer.checks import (
     failed_checks,
     is_named_nowhere,
     is_withheld,
+    tells_of_both,
     weigh_failures,
 )
 from osler.answer.columns import names_row, stands_alone, weigh_rows
@@ -172,12 +173,6 @@ class EvidenceGate:
     faults: tuple[str, ...] = field(default=())
     """Why a part that is set is not in use; for the reader."""
 
-    async def find_evidence(
-        self, question: Question, hits: Sequence[Hit], *, query: str = ""
-    ) -> list[QuoteCandidate]:
-        """The sentences of `weigh_evidence`."""
-        return (await self.weigh_evidence(question, hits, query=query)).quotes
-
     async def weigh_evidence(
         self, question: Question, hits: Sequence[Hit], *, query: str = ""
     ) -> WeighedEvidence:
@@ -305,7 +300,8 @@ class EvidenceGate:
             if is_withheld(facts, names):
                 continue
             scores = (one.relevance, logit, weigh_failures(names))
-            share = fit.find_share(*scores, one.relevance - usual)
+            both = LIKELY if not names and tells_of_both(facts, one) else 0.0
+            share = max(both, fit.find_share(*scores, one.relevance - usual))
             quote = replace(one, relevance=share, failed=frozenset(names))
             weighed.append((fit.find_place(*scores) + one.favour, quote))
         return [one for _, one in sorted(weighed, key=lambda pair: -pair[0])]

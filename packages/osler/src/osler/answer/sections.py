@@ -235,8 +235,7 @@ class _ReadSection:
     def quotes(self) -> list[QuoteCandidate]:
         sure = SURE if self.is_headed else 0.0
         spans, shares = list(self.shares), list(self.shares.values())
-        least = max(_BEGINS, max(shares, default=0) / 4)
-        begun = [at for at, share in enumerate(shares) if share >= least]
+        begun = [n for n, share in enumerate(shares) if share >= max(_BEGINS, max(shares) / 4)]
         first = begun[0] if begun else 0
         if not self.is_mixed:
             first = min(first, self._first_told)

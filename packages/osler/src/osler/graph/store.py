@@ -103,10 +103,6 @@ class Graph:
         with files.open_writer(self.folder) as db:
             return load.load_stream(db, stream)
 
-    def build_arrays(self) -> None:
-        """Makes the derived file now; otherwise the first search that needs it does."""
-        self.load_arrays()
-
     # Reading
 
     @property

@@ -39,7 +39,7 @@ class ObservationJudge:
         self, question: Question, hits: Sequence[Hit], *, passages: int = 1
     ) -> bool:
         """Whether the gate finds evidence in so many passages."""
-        found = await self.gate.find_evidence(question, hits)
+        found = (await self.gate.weigh_evidence(question, hits)).quotes
         return len({quote.hit.passage.id for quote in found}) >= passages
 
     async def is_noise(self, question: Question, hits: Sequence[Hit]) -> bool:

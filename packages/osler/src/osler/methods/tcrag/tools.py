@@ -324,7 +324,7 @@ class FilterTool:
         bears: list[str] = []
         idle: list[str] = []
         for number, hit in enumerate(call.known, 1):
-            evidence = await self.gate.find_evidence(call.question, [hit])
+            evidence = (await self.gate.weigh_evidence(call.question, [hit])).quotes
             (bears if evidence else idle).append(citation_mark(number))
         told = (", ".join(group) or _NONE[language] for group in (bears, idle))
         return Observation(_BEARS[language].format(*told))
