@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from osler.answer.checks import (
     CHECKS,
     AskedFacts,
+    count_both,
     failed_checks,
     find_subjects,
     is_named_nowhere,
@@ -29,6 +30,25 @@ def fails(
     start = text.index(sentence)
     quote = QuoteCandidate(hit, start, start + len(sentence), 1.0)
     return failed_checks(AskedFacts(READER.read(question)), quote, [check]) == [check]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "title", "count"),
+    [
+        ("Ibuprofen with warfarin raises the risk of bleeding.", "", 2),
+        ("NSAIDs raise the risk of bleeding.", "Warfarin", 1),
+        ("It raises the risk of bleeding.", "Warfarin > Ibuprofen", 0),
+        ("Ibuprofen relieves pain.", "", 0),
+    ],
+)
+def test_of_drugs_asked_about_together_a_sentence_names_so_many(
+    sentence: str, title: str, count: int
+) -> None:
+    hit = Hit(Passage("book:a#0", sentence, "book", title), 1.0, 1, "q", "book")
+    quote = QuoteCandidate(hit, 0, len(sentence), 1.0)
+    facts = AskedFacts(READER.read("can I take ibuprofen with warfarin"))
+    assert count_both(facts, quote) == count
+    assert count_both(AskedFacts(READER.read("can I take ibuprofen?")), quote) == 0
 
 
 def test_a_dose_for_one_disease_is_none_for_another() -> None:
