@@ -57,8 +57,6 @@ CHECK = 0.25
 """What a failed check takes from a sentence in the order, where relevance lies about 1."""
 _FITTED = ("ordered", "bias", "relevance", "judged", "failed", "margin", "check")
 """Parameters of a judge's card."""
-_LARGEST = 700.0
-"""Of what `exp` makes a float."""
 COMPARED = 36
 """Sentences whose meaning is compared with the question: the best by their words and passages."""
 READ = 12
@@ -66,6 +64,8 @@ READ = 12
 and seen questions 944 have a right first quote and 1,114 one in three; with 10 passages, 24 and 10
 sentences 914 and 1,081; with 48 and 14 it is 944 and 1,117, for half as much time again."""
 
+UNCERTAIN = 0.4
+"""Probability of an answer about which is not more known than that it speaks of what is asked."""
 LIKELY = 0.5
 """Probability from which sentences of trusted sources answer alone, and quotes behind the first may
 not be about something else."""
@@ -101,7 +101,7 @@ class AnswerFit:
         """Probability that the sentence, standing first, answers with those behind it."""
         logit = self.bias + self.relevance * relevance + self.judged * judged
         logit += self.margin * margin - self.failed * failed
-        return 1 / (1 + exp(min(-logit, _LARGEST)))
+        return 1 / (1 + exp(min(-logit, 700.0)))  # what `exp` makes a float of
 
 
 BY_RELEVANCE: Mapping[Language, AnswerFit] = {
@@ -165,7 +165,7 @@ class EvidenceGate:
     """How much a sentence is of a kind (`SentenceKinds`), for questions that ask for a section."""
     label_sections: Relevance | None = None
     """How likely what is under a heading of a drug's label answers (`LabelSections`)."""
-    answers: float = 0.4
+    answers: float = UNCERTAIN
     """Least probability of an answer."""
     nearest: float = 0.14
     """Least probability of a closest passage."""
@@ -299,7 +299,7 @@ class EvidenceGate:
                 continue
             scores = (one.relevance, logit, weigh_failures(names))
             both = 0 if names else count_both(facts, one)
-            share = max(LIKELY * (both > 0), fit.find_share(*scores, one.relevance - usual))
+            share = max(UNCERTAIN * (both > 0), fit.find_share(*scores, one.relevance - usual))
             place = fit.find_place(*scores) + one.favour + CHECK * (both > 1)
             weighed.append((place, replace(one, relevance=share, failed=frozenset(names))))
         return [one for _, one in sorted(weighed, key=lambda pair: -pair[0])]
