@@ -3,7 +3,7 @@
     PYTHONPATH=benchmarks python research/experts/tune_on_labels.py --data FOLDER --work FOLDER \\
         --out FOLDER
 
-`label_texts` has labels of 204 drugs that six hands wrote from general knowledge, each with twelve
+`label_texts` has 204 labels that six hands wrote from general knowledge, each with twelve
 questions as consumers type them and the sentences that answer. Half of a step's questions are of
 these; on the other half, the labelled questions that the experts learnt from before, they are held
 to their own logits. They begin where they stand in the package. `--data` and what is made in

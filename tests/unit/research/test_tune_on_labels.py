@@ -40,6 +40,15 @@ def test_each_question_of_a_label_has_its_sentences_and_one_that_answers(tmp_pat
     assert case.texts[1] == JudgedText("Two.", "X > Dose", "One.", "")
 
 
+def test_no_label_is_of_a_drug_that_is_tested_on() -> None:
+    titles = {one.document.removeprefix(f"{FILED}:").casefold() for one in read_filed()}
+    lines = (Path(__file__).parents[3] / "benchmarks/labels/drugs.txt").read_text(encoding="utf-8")
+    tested = [line[2:].split(" | ")[:2] for line in lines.splitlines() if line.startswith("# ")]
+    names = {name.split()[0].casefold() for both in tested for name in both}
+    assert len(titles) == 199 and len(tested) == 34
+    assert not [one for one in titles if names & {*one.replace("(", " ").split()}]
+
+
 def test_it_begins_where_the_packaged_expert_stands() -> None:
     shipped = open_expert("match")
     model = MatchModel(MATCH, "cpu")
