@@ -185,7 +185,7 @@ def fill_with_graph(home: Path) -> None:
                 Relation("T:1", "related_to", "T:3"),
             ]
         )
-        graph.build_arrays()
+        graph.load_arrays()
 
 
 def fill_with_samples(home: Path) -> None:

@@ -39,7 +39,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
             Relation("D:s", "treated_by", "D:a"),
         ]
     )
-    graph.build_arrays()
+    graph.load_arrays()
 
     async def cast(settings: Settings, roles: Any) -> Any:
         return dict.fromkeys(roles, LoadedModel(KeyedModel(MODEL)))

@@ -27,7 +27,7 @@ def built(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "triples.csv").write_text(TRIPLES)
     graph = Graph.create(settings.kb.path)
     graph.add(read_graph_files([tmp_path / "triples.csv"]))
-    graph.build_arrays()
+    graph.load_arrays()
 
 
 async def test_a_graph_is_a_source_and_its_statements_open(

@@ -71,7 +71,7 @@ def with_graph(tmp_path: Path) -> Path:
     (tmp_path / "triples.csv").write_text(TRIPLES)
     graph = Graph.create(tmp_path / "kb")
     graph.add(read_graph_files([tmp_path / "triples.csv"]))
-    graph.build_arrays()
+    graph.load_arrays()
     graph.close()
     return tmp_path
 

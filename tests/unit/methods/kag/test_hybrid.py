@@ -42,7 +42,7 @@ def graph(tmp_path: Path) -> Graph:
         Relation(CITRUS, "dose", "N:20"),
     ]
     made.add(items)
-    made.build_arrays()
+    made.load_arrays()
     return made
 
 
@@ -83,7 +83,7 @@ async def test_of_names_that_share_words_the_one_with_the_nearest_vector_is_firs
     lacking = [f"scurvy of type {n}" for n in range(4)]
     graph.add([item for n, name in enumerate(lacking) for item in (Name(f"D:{n}", name),)])
     graph.add([Relation("D:3", "treated_by", ACID)])
-    graph.build_arrays()
+    graph.load_arrays()
 
     class Vectors:
         async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:

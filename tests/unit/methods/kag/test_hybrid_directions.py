@@ -19,7 +19,7 @@ async def test_a_relation_is_told_by_the_concept_that_was_asked_about(tmp_path: 
                 Relation(SCURVY, "treated_by", ACID),
             ]
         )
-        graph.build_arrays()
+        graph.load_arrays()
         told = {}
         for name in ("scurvy", "ascorbic acid"):
             form = Retrieval(SpoNode("s1", "", name), SpoNode("p1", "treated by"), SpoNode("o1"))

@@ -52,7 +52,7 @@ def graph(tmp_path: Path) -> Graph:
         Relation("D:1", "leads_to", "D:4"),
     ]
     made.add(items)
-    made.build_arrays()
+    made.load_arrays()
     return made
 
 
