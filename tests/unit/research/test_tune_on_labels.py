@@ -46,7 +46,7 @@ def test_no_label_is_of_a_drug_that_is_tested_on() -> None:
     tested = [line[2:].split(" | ")[:2] for line in lines.splitlines() if line.startswith("# ")]
     names = {name.split()[0].casefold() for both in tested for name in both}
     assert len(titles) == 199 and len(tested) == 34
-    assert not [one for one in titles if names & {*one.replace("(", " ").split()}]
+    assert not any(names & {*one.replace("(", " ").split()} for one in titles)
 
 
 def test_it_begins_where_the_packaged_expert_stands() -> None:
