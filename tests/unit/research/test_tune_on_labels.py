@@ -45,7 +45,7 @@ def test_no_label_is_of_a_drug_that_is_tested_on() -> None:
     lines = (Path(__file__).parents[3] / "benchmarks/labels/drugs.txt").read_text(encoding="utf-8")
     tested = [line[2:].split(" | ")[:2] for line in lines.splitlines() if line.startswith("# ")]
     names = {name.split()[0].casefold() for both in tested for name in both}
-    assert len(titles) == 199 and len(tested) == 34
+    assert (len(titles), len(tested)) == (199, 34)
     assert not any(names & {*one.replace("(", " ").split()} for one in titles)
 
 
