@@ -98,10 +98,9 @@ class JudgeSampler:
         chance = random.Random(f"{self.seed}:{step}")
         shares = [MIX[name][UNLABELLED in self.by_set] for name in self.by_set]
         sets = chance.choices(list(self.by_set), shares, k=self.rows)
-        return [self.draw_row(chance.choice(self.by_set[name]), chance) for name in sets]
+        return [self._draw_row(chance.choice(self.by_set[name]), chance) for name in sets]
 
-    def draw_row(self, case: JudgedCase, chance: random.Random) -> JudgeRow:
-        """A case with so many of its sentences, and of others', in another voice."""
+    def _draw_row(self, case: JudgedCase, chance: random.Random) -> JudgeRow:
         own = _draw_places(case, self.texts, chance)
         more = self.texts - len(own)
         texts = [case.texts[at] for at in own]

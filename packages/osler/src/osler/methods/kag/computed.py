@@ -45,9 +45,9 @@ from osler.types import (
 if TYPE_CHECKING:
     from osler.methods.kag.formulas.slots import SlotProblem, SlotReading
 
-# Share of a formula by the pieces from which on it is computed, where all its inputs are told.
+# Least share of a formula, by the pieces, for its value to be computed.
 _LIKELY = 0.6
-# Inputs that must be told for it, and for a range.
+# Inputs that a question must tell for that, and for a range.
 _SEVERAL = 2
 # Share of the inputs from which on a missing one is asked for.
 _LEAST = 0.5
