@@ -282,13 +282,11 @@ def names_one_of_two(facts: AskedFacts, quote: ReadQuote) -> bool:
     return not all(named) and not (named[0] and names_asked(quote.sentence))
 
 
-def count_both(facts: AskedFacts, quote: QuoteCandidate) -> int:
-    """How many of the drugs that are asked about together the sentence names; 0 where it names less
-    than two under its heading. Of 32 such sentences that nothing else spoke against and that were
-    called nearest 21 were right."""
-    if not facts.wants_both or names_one_of_two(facts, ReadQuote.of_candidate(quote)):
-        return 0
-    return sum(drug.is_in(ReadText(quote.text)) for drug in facts.drugs)
+def tells_of_both(facts: AskedFacts, quote: QuoteCandidate) -> bool:
+    """Drugs are asked about together, and the sentence names one of them, under its heading two. Of
+    32 such sentences that nothing else spoke against and that were called nearest 21 were right."""
+    named = facts.wants_both and any(drug.is_in(ReadText(quote.text)) for drug in facts.drugs)
+    return named and not names_one_of_two(facts, ReadQuote.of_candidate(quote))
 
 
 def is_background(facts: AskedFacts, quote: ReadQuote) -> bool:

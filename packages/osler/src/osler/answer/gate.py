@@ -21,10 +21,10 @@ from osler.answer import sections
 from osler.answer.checks import (
     CHECKS,
     AskedFacts,
-    count_both,
     failed_checks,
     is_named_nowhere,
     is_withheld,
+    tells_of_both,
     weigh_failures,
 )
 from osler.answer.columns import names_row, stands_alone, weigh_rows
@@ -298,10 +298,10 @@ class EvidenceGate:
             if is_withheld(facts, names):
                 continue
             scores = (one.relevance, logit, weigh_failures(names))
-            both = 0 if names else count_both(facts, one)
-            share = max(UNCERTAIN * (both > 0), fit.find_share(*scores, one.relevance - usual))
-            place = fit.find_place(*scores) + one.favour + CHECK * (both > 1)
-            weighed.append((place, replace(one, relevance=share, failed=frozenset(names))))
+            least = UNCERTAIN if not names and tells_of_both(facts, one) else 0.0
+            share = max(least, fit.find_share(*scores, one.relevance - usual))
+            quote = replace(one, relevance=share, failed=frozenset(names))
+            weighed.append((fit.find_place(*scores) + one.favour, quote))
         return [one for _, one in sorted(weighed, key=lambda pair: -pair[0])]
 
     async def rank_by_relevance(
