@@ -66,7 +66,7 @@ async def test_an_option_is_chosen_by_the_likelihood_of_its_text_not_its_letter(
 
 
 async def test_chinese_is_quoted_in_chinese() -> None:
-    text = "过敏性休克首选肌内注射肾上腺素。注意休息。"
+    text = "过敏性休克首选肌内注射肾上腺素。\n注意休息。"
     question = Question("q", "过敏性休克首选什么药物？", language="zh")
     quoting = ExtractiveComposer(GATE, statements=1)
     answer = await quoting.conclude(question, [hit(text, language="zh")], "", Run())

@@ -410,7 +410,8 @@ async def answer(judge: KnownJudge, text: str = TEXT, **changes: object) -> tupl
 
 
 async def test_an_answer_quotes_the_likeliest_and_those_half_as_likely() -> None:
-    given, run = await answer(KnownJudge({GUMS: 3.0, JOINTS: 0.5, SCURVY: -0.5}))
+    lines = TEXT.replace(". ", ".\n")
+    given, run = await answer(KnownJudge({GUMS: 3.0, JOINTS: 0.5, SCURVY: -0.5}), lines)
     assert [one.text for one in given.statements] == [GUMS, JOINTS]
     assert chance(-0.5) < FURTHER["en"] * chance(3.0) < chance(0.5)
     assert given.grounding is Grounding.GROUNDED
@@ -426,10 +427,19 @@ async def test_an_answer_says_how_sure_it_is_in_a_word() -> None:
 
 
 async def test_no_more_is_quoted_than_the_settings_say_and_nothing_twice() -> None:
-    one, _ = await answer(KnownJudge(), statements=1)
+    one, _ = await answer(KnownJudge(), TEXT.replace(". ", ".\n"), statements=1)
     assert [each.text for each in one.statements] == [GUMS]
     same, _ = await answer(KnownJudge(), f"{GUMS} {GUMS.upper()} {GUMS}")
     assert len(same.statements) == 1
+
+
+async def test_the_first_quote_of_an_answer_goes_on_with_what_its_line_says_next() -> None:
+    judge = KnownJudge({GUMS: 3.0, JOINTS: 2.0, SCURVY: -4.0})
+    given, _ = await answer(judge, f"{GUMS} {SCURVY}\n{JOINTS} It is rare.")
+    assert [one.text for one in given.statements] == [f"{GUMS} {SCURVY}", JOINTS]
+    near, _ = await answer(KnownJudge({GUMS: -0.5, JOINTS: -9.0, SCURVY: -9.0}))
+    assert near.statements[0].text.startswith("What was found")
+    assert near.statements[1].text == GUMS
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def quote(text: str, part: str, language: Language = "en") -> QuoteCandidate:
 
 
 def test_who_may_still_be_given_it_is_quoted_with_what_is_given() -> None:
-    (found,) = add_neighbours([quote(RABIES, RABIES[RABIES.index("首剂") :], "zh")])
+    (found,) = add_neighbours([quote(RABIES, RABIES[RABIES.index("首剂") :], "zh")], 3)
     assert found.text == RABIES[RABIES.index(GLOBULIN) :]
 
 
@@ -38,20 +38,20 @@ def test_who_may_still_be_given_it_is_quoted_with_what_is_given() -> None:
     ],
 )
 def test_a_clause_brings_what_it_is_said_of(text: str, part: str) -> None:
-    assert add_neighbours([quote(text, part, "zh")])[0].text == text
+    assert add_neighbours([quote(text, part, "zh")], 3)[0].text == text
 
 
 def test_they_are_quoted_with_their_name() -> None:
     part = "They may be resumed after breast-feeding."
-    assert add_neighbours([quote(STATINS, part)])[0].text.startswith("Statins are stopped")
+    assert add_neighbours([quote(STATINS, part)], 3)[0].text.startswith("Statins are stopped")
 
 
 def test_what_is_quoted_already_is_not_quoted_twice() -> None:
     leaning = quote(STATINS, "They may be resumed after breast-feeding.")
     named = quote(STATINS, "Statins are stopped in pregnancy.")
-    assert add_neighbours([named, leaning]) == [named, leaning]
+    assert add_neighbours([named, leaning], 3) == [named, leaning]
     # Standing first, it would be read without what it is said of.
-    (whole,) = add_neighbours([leaning, named])
+    (whole,) = add_neighbours([leaning, named], 3)
     assert whole.text == f"{named.text} {leaning.text}"
 
 
@@ -59,19 +59,21 @@ def test_what_begins_with_its_begins_with_what_it_belongs_to() -> None:
     text = (
         "Warfarin is a tablet. It blocks an enzyme. It thins the blood. Its effect is seen at once."
     )
-    (whole,) = add_neighbours([quote(text, "Its effect is seen at once.")])
+    (whole,) = add_neighbours([quote(text, "Its effect is seen at once.")], 3)
     assert whole.text == text
 
 
 def test_a_part_of_this_is_said_with_what_it_is_a_part_of() -> None:
     text = "Fluid is 4 mL x weight x per cent. Half of this volume is given in the first 8 hours."
-    (whole,) = add_neighbours([quote(text, "Half of this volume is given in the first 8 hours.")])
+    (whole,) = add_neighbours(
+        [quote(text, "Half of this volume is given in the first 8 hours.")], 3
+    )
     assert whole.text == text
 
 
 @pytest.mark.parametrize("part", ["Statins are stopped in pregnancy.", "These lower cholesterol."])
 def test_nothing_is_brought_to_what_stands_alone_or_over_a_line_break(part: str) -> None:
-    assert add_neighbours([quote(STATINS, part)])[0].text == part
+    assert add_neighbours([quote(STATINS, part)], 3)[0].text == part
 
 
 LEAFLET = (
@@ -83,9 +85,9 @@ LEAFLET = (
 def test_an_item_of_a_list_is_quoted_with_what_leads_in_the_list() -> None:
     """Alone, "take medicines called nitrates" is the opposite of what is said."""
     first, second = "- take medicines called nitrates", "- are allergic to sildenafil"
-    (alone,) = add_neighbours([quote(LEAFLET, second)])
+    (alone,) = add_neighbours([quote(LEAFLET, second)], 3)
     assert alone.text == f"Do not take it if you:\n{first}\n{second}"
-    (both,) = add_neighbours([quote(LEAFLET, first), quote(LEAFLET, second)])
+    (both,) = add_neighbours([quote(LEAFLET, first), quote(LEAFLET, second)], 3)
     assert both.text == alone.text
 
 
@@ -113,19 +115,43 @@ HYPERKALAEMIA = (
 
 
 def test_a_further_step_is_quoted_with_the_first() -> None:
-    (whole,) = add_neighbours([quote(HYPERKALAEMIA, "Last, remove potassium with a binder.")])
+    (whole,) = add_neighbours([quote(HYPERKALAEMIA, "Last, remove potassium with a binder.")], 3)
     assert whole.text.startswith("First protect the heart")
     assert whole.text.endswith("with a binder.")
     first = quote(HYPERKALAEMIA, "First protect the heart with calcium.")
     last = quote(HYPERKALAEMIA, "Last, remove potassium with a binder.")
-    assert [one.text for one in add_neighbours([first, last])] == [whole.text]
+    assert [one.text for one in add_neighbours([first, last], 3)] == [whole.text]
 
 
 def test_a_step_without_a_first_one_near_stands_alone() -> None:
     part = "Then he went home."
-    assert add_neighbours([quote(HYPERKALAEMIA, part)])[0].text == part
+    assert add_neighbours([quote(HYPERKALAEMIA, part)], 3)[0].text == part
 
 
 def test_the_first_or_the_last_of_something_is_no_step() -> None:
     text = "First aid is washing the wound. Last of all is the vaccine. Last winter was cold."
-    assert add_neighbours([quote(text, "Last winter was cold.")])[0].text == "Last winter was cold."
+    assert (
+        add_neighbours([quote(text, "Last winter was cold.")], 3)[0].text == "Last winter was cold."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Stop it. Cool the patient.", "Stop it. Cool the patient."),
+        ("Stop it. One. Two. Three.", "Stop it. One. Two."),
+        ("Stop it.\nCool the patient.", "Stop it."),
+        ("Stop it. See the section on drugs.", "Stop it."),
+        (f"Stop it. {'Cool ' * 90}down.", "Stop it."),
+    ],
+)
+def test_the_first_quote_goes_on_for_two_short_sentences_of_its_line(text: str, said: str) -> None:
+    (found,) = add_neighbours([quote(text, "Stop it.")], 3, goes_on=True)
+    assert found.text == said
+
+
+def test_what_the_first_quote_went_on_with_makes_room_for_another() -> None:
+    text = "Stop it. Cool the patient.\nGive fluids.\nWarn the family."
+    parts = ("Stop it.", "Cool the patient.", "Give fluids.", "Warn the family.")
+    found = add_neighbours([quote(text, one) for one in parts], 3, goes_on=True)
+    assert [one.text for one in found] == [f"{parts[0]} {parts[1]}", *parts[2:]]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from osler.sources.catalogue import TABLE
 from osler.text import split_sentences
-from osler.types import Evidence, Hit
+from osler.types import Evidence, Hit, Language
 
 _PAGE = (
     r"(?:web ?pages?|pages?|sections?|summary|summaries|booklets?|fact ?sheets?|brochures?|links?)"
@@ -104,6 +104,10 @@ _LONGEST_STEPS = 600
 """Characters of steps that are brought with one."""
 _LONGEST_LIST = 400
 """Characters of a list that is brought with its lead-in."""
+_MOST_AFTER = 2
+"""Sentences with which the first quote of an answer goes on."""
+_LONGEST_AFTER: Mapping[Language, int] = {"en": 400, "zh": 140}
+"""Characters of them."""
 _LONGEST_LEAD = 600
 """Characters from a lead-in to the end of an item that it is brought with."""
 _ITEM = re.compile(r"[ \t]*[-*•·‣–] +(?P<part>[^\W\dA-Z_])?")
@@ -157,19 +161,27 @@ def _says_enough(text: str, start: int, end: int) -> bool:
     return not item["part"] and not _DENIES.search(said)
 
 
-def add_neighbours(quotes: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
-    """The quotes; one that leans on the sentence before begins with that one, an item of a list
-    with what leads in the list, and one that leads in a list ends with it.
+def add_neighbours(
+    quotes: Sequence[QuoteCandidate], most: int, *, goes_on: bool = False
+) -> list[QuoteCandidate]:
+    """At most `most` quotes; one that leans on the sentence before begins with that one, an item
+    of a list with what leads in the list, and one that leads in a list ends with it.
 
     "The others should take …" says who only with what stands before it. Nothing else is brought
     before over a line break, nor what is quoted above; what was brought is not quoted again below.
+    If the first `goes_on`, it ends with what its line says next: what the dose is, or what to do.
     """
     found: list[QuoteCandidate] = []
     for one in quotes:
+        if len(found) == most:
+            break
         if any(_holds(other, one) for other in found):
             continue
         quoted = {(other.hit.passage.id, other.end) for other in found}
-        whole = replace(one, start=_find_start(one, quoted), end=_find_end(one))
+        end = _find_end(one)
+        if goes_on and not found and end == one.end:
+            end = _find_next(one)
+        whole = replace(one, start=_find_start(one, quoted), end=end)
         beside = next((at for at, other in enumerate(found) if _overlap(other, whole)), None)
         if beside is None:
             found.append(whole)
@@ -201,6 +213,19 @@ def _find_end(quote: QuoteCandidate) -> int:
             if stop - quote.end > _LONGEST_LIST or "\n\n" in text[end:start]:
                 break
             end = stop
+    return end
+
+
+def _find_next(quote: QuoteCandidate) -> int:
+    """Where the sentences end that go on with the quote on its line."""
+    passage, end = quote.hit.passage, quote.end
+    most = quote.end + _LONGEST_AFTER[passage.language]
+    after = [span for span in split_sentences(passage.text) if span[0] >= quote.end]
+    for start, stop in after[:_MOST_AFTER]:
+        said = passage.text[start:stop]
+        if "\n" in passage.text[end:start] or stop > most or not states_something(said):
+            break
+        end = stop
     return end
 
 
