@@ -26,6 +26,7 @@ from osler.answer.gate import (
     OWN_WORDS,
     PASSAGE,
     PASSAGE_WORDS,
+    JUDGED,
     READ,
     AnswerFit,
     EvidenceGate,
@@ -289,7 +290,7 @@ async def test_the_judge_reads_only_the_most_relevant_sentences() -> None:
     many = " ".join(f"Scurvy had symptoms in the year {n} of the sea." for n in range(2 * READ))
     hits = [hit(f"{many} {GUMS}")]
     found = await judging(judge).weigh_sentences(ASKED.text, hits)
-    assert len(found) == len(judge.asked[0][1]) == READ
+    assert len(found) == len(judge.asked[0][1]) == JUDGED < READ
 
 
 async def test_a_sentence_is_weighed_with_half_its_passage() -> None:
