@@ -138,7 +138,7 @@ def test_each_quote_stands_once_and_the_others_are_marked_in_their_passages(
 ) -> None:
     with window(quoting) as page:
         ask_question(page, "Which drug is given first in an acute attack of gout?")
-        best = "Colchicine is given first in an acute attack of gout."
+        best = "Colchicine is given first in an acute attack of gout. It is taken early."
         expect_text(page.locator(".answer .said"), best)
         shown = page.locator("main").evaluate("main => main.innerText")
         assert shown.count(best) == 1
@@ -163,7 +163,8 @@ def test_the_best_quote_opens_in_its_whole_section_and_in_no_other(
         page.get_by_role("button", name="See it in its section").press("Enter")
         shown = page.get_by_role("dialog").locator(".passage")
         expect_exact_text(
-            shown.locator("mark"), "Colchicine is given first in an acute attack of gout."
+            shown.locator("mark"),
+            "Colchicine is given first in an acute attack of gout. It is taken early.",
         )
         expect_text(shown, "Gout begins at night.")
         expect_text(shown.locator(".beside"), "On day")
