@@ -155,3 +155,24 @@ def test_what_the_first_quote_went_on_with_makes_room_for_another() -> None:
     parts = ("Stop it.", "Cool the patient.", "Give fluids.", "Warn the family.")
     found = add_neighbours([quote(text, one) for one in parts], 3, goes_on=True)
     assert [one.text for one in found] == [f"{parts[0]} {parts[1]}", *parts[2:]]
+
+
+@pytest.mark.parametrize(
+    ("quoted", "said"),
+    [
+        ("Colchicine prevents flares.", "Colchicine prevents flares."),
+        (
+            "Allopurinol is raised slowly.",
+            "Allopurinol is raised slowly. Colchicine prevents flares."
+            " Fever with rash may be severe.",
+        ),
+    ],
+)
+def test_a_quote_does_not_go_on_with_what_may_be_of_the_drug_before_it(
+    quoted: str, said: str
+) -> None:
+    text = (
+        "Allopurinol is raised slowly. Colchicine prevents flares. Fever with rash may be severe."
+    )
+    (found,) = add_neighbours([quote(text, quoted)], 3, goes_on=True)
+    assert found.text == said

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from osler.answer.named import find_drugs
+from osler.retrieve.entity_names import ReadText
 from osler.sources.catalogue import TABLE
 from osler.text import split_sentences
 from osler.types import Evidence, Hit, Language
@@ -217,13 +219,18 @@ def _find_end(quote: QuoteCandidate) -> int:
 
 
 def _find_next(quote: QuoteCandidate) -> int:
-    """Where the sentences end that go on with the quote on its line."""
+    """Where the sentences end that go on with the quote on its line; its own end where the line
+    spoke of another drug before, to which they may return: of colchicine's dose to allopurinol."""
     passage, end = quote.hit.passage, quote.end
+    said = ReadText(quote.text)
+    told = passage.text[_line_start(passage.text, quote.start) : quote.start]
+    if find_drugs(quote.text) and any(not drug.is_in(said) for drug in find_drugs(told)):
+        return end
     most = quote.end + _LONGEST_AFTER[passage.language]
     after = [span for span in split_sentences(passage.text) if span[0] >= quote.end]
     for start, stop in after[:_MOST_AFTER]:
-        said = passage.text[start:stop]
-        if "\n" in passage.text[end:start] or stop > most or not states_something(said):
+        stated = states_something(passage.text[start:stop])
+        if "\n" in passage.text[end:start] or stop > most or not stated:
             break
         end = stop
     return end
