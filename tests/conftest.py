@@ -1,5 +1,6 @@
 """What every test may rely on."""
 
+import gc
 import os
 import socket
 from collections.abc import Iterator
@@ -28,6 +29,15 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "full"))
 # Ray keeps the token of the home that it was first begun in, and the servers that it begins later
 # read that of the home then: tests have homes of their own.
 os.environ.setdefault("RAY_AUTH_TOKEN", "0" * 64)
+
+
+
+def pytest_collection_finish() -> None:
+    """What 14,000 tests and their imports hold stays: each look through it for garbage takes a
+    second."""
+    gc.collect()
+    gc.freeze()
+
 
 LOOPBACK = ("127.", "localhost", "::1", "0.0.0.0")  # noqa: S104  compared with, never bound
 

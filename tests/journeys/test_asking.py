@@ -16,7 +16,8 @@ WARFARIN = "A patient who takes warfarin is started on amiodarone. What happens 
 @pytest.fixture(scope="module")
 def page(built: Osler) -> str:
     """The answer as a terminal shows it. The model works on this question once, for all tests."""
-    done = built("ask", WARFARIN, "--strategy", "tc-rag", "--seed", "1", "--film")
+    asked = ("ask", WARFARIN, "--strategy", "tc-rag", "--seed", "1", "--film")
+    done = built("--set", "budget.calls=6", *asked)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

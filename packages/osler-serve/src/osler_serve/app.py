@@ -238,8 +238,9 @@ def build_state(
     )
 
 
-def create_app(site: ServerState) -> FastAPI:
-    """The application. What it opens it closes at the end of its life."""
+def create_app(site: ServerState, *, owns_process: bool = False) -> FastAPI:
+    """The application. What it opens it closes at the end of its life; where it `owns_process`,
+    what is loaded is looked through for garbage no more."""
     mcp = tools.build_mcp_server(
         lambda context: (site, calling_caller(context)),
         patients=site.settings.serve.patients,
@@ -261,10 +262,10 @@ def create_app(site: ServerState) -> FastAPI:
             stack.push_async_callback(site.desk.drain, 0.0)
             await _warm_up(site)
             stack.push_async_callback(_end_task, asyncio.create_task(site.uploads.work()))
-            # What is loaded stays: looking through it for garbage stops all requests for 0.1 s.
-            gc.collect()
-            gc.freeze()
-            stack.callback(gc.unfreeze)
+            if owns_process:
+                # What is loaded stays: looking through it stops all requests for 0.1 s.
+                gc.collect()
+                gc.freeze()
             yield
 
     guarded = Middleware(

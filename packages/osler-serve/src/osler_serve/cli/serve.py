@@ -111,7 +111,7 @@ def _serve_state(site: ServerState, socket: Socket) -> None:
     from osler_serve.app import create_app
     from osler_serve.transport import build_server
 
-    build_server(create_app(site), site).run([socket])
+    build_server(create_app(site, owns_process=True), site).run([socket])
 
 
 def report_page(log: Path) -> str:
