@@ -31,7 +31,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "full"))
 os.environ.setdefault("RAY_AUTH_TOKEN", "0" * 64)
 
 
-
 def pytest_collection_finish() -> None:
     """What 14,000 tests and their imports hold stays: each look through it for garbage takes a
     second."""

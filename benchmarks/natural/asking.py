@@ -24,7 +24,8 @@ from natural.questions import (
 )
 from natural.rules import SimpleRules
 from osler.answer.checks import AskedFacts, failed_checks
-from osler.answer.gate import EvidenceGate, judged_text
+from osler.answer.gate import EvidenceGate
+from osler.answer.sentences import judged_text
 from osler.build import Parts
 from osler.build.composers import evidence_gate
 from osler.build.resource_cache import ResourceCache

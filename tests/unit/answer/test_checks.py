@@ -181,6 +181,8 @@ def test_in_chinese_what_stands_under_another_disease_is_of_that_one() -> None:
         ("does the dose of digoxin change in renal failure", "Digoxin is halved.", False),
         ("how many hours between doses of ibuprofen", "Ibuprofen every six hours.", False),
         ("Dose of fluids?", "Give them at once.", False),
+        ("bisoprolol max dose in heart failure", "Bisoprolol: one third fewer deaths.", True),
+        ("dose of azathioprine", "Azathioprine is reduced to one third.", False),
         ("氯吡格雷的剂量是多少", "24小时内起用氯吡格雷。", True),
         ("氯吡格雷的剂量是多少", "氯吡格雷首剂300 mg。", False),
         ("异烟肼手脚发麻，维生素B6加到多少毫克", "加到每日100 mg左右，多数可恢复。", False),

@@ -22,6 +22,7 @@ from osler.answer.gate import (
     BY_MEANING,
     BY_RELEVANCE,
     CHECK,
+    COMPARED,
     JUDGED,
     LIKELY,
     OWN_WORDS,
@@ -30,10 +31,9 @@ from osler.answer.gate import (
     READ,
     AnswerFit,
     EvidenceGate,
-    judged_text,
     read_fits,
 )
-from osler.answer.sentences import QuoteCandidate
+from osler.answer.sentences import QuoteCandidate, judged_text
 from osler.errors import ModelError
 from osler.retrieve.experts.cards import ExpertCard
 from osler.retrieve.experts.judge import JudgedText
@@ -256,6 +256,31 @@ async def test_what_is_about_another_subject_is_no_answer_however_near() -> None
     assert found.relevance == pytest.approx(chance(4.0 - weigh_failures([*DECISIVE][:1]) * FAILED))
     assert weigh_failures([*[*DECISIVE][:1], "amount"]) > 3 * weigh_failures(["amount", "both"]) / 2
     assert (await judging(KnownJudge({other: 4.0})).weigh_evidence(asked, [passage])).quotes == []
+
+
+async def test_an_amount_that_is_asked_for_in_chinese_weighs_as_much_as_another_subject() -> None:
+    assert weigh_failures(["amount"], "zh") == weigh_failures([*DECISIVE][:1])
+    assert weigh_failures(["amount"]) == 1
+
+
+async def test_what_is_likely_enough_stands_before_what_is_not() -> None:
+    """The order has other weights than the probability: the nearer one may be the less likely."""
+    fit = replace(ALONE, ordered=-1.0)
+    weighed = await judging(fits={"en": fit}).weigh_evidence(ASKED, [hit(TEXT)])
+    assert [one.text for one in weighed.quotes] == [JOINTS, GUMS, SAILORS, SCURVY]
+
+
+async def test_of_two_drugs_the_sentence_on_both_is_read_however_far() -> None:
+    both = "NSAIDs such as ibuprofen raise the risk of bleeding beside warfarin."
+    others = [f"Warfarin can I take it with note {n}." for n in range(COMPARED + 4)]
+    judge = KnownJudge({both: 3.0})
+    asked = Question("q", "Can I take ibuprofen with warfarin?")
+    hits = [hit(" ".join(others), title="Warfarin"), hit(both, 1, title="Bleeding")]
+    near = KnownRelevance({"note": 5.0})
+    weighed = await judging(judge, relevance=near).weigh_evidence(asked, hits)
+    (read,) = [texts for _, texts in judge.asked]
+    assert both in [one.sentence for one in read]
+    assert weighed.quotes[0].text == both
 
 
 async def test_a_disease_that_no_passage_names_is_answered_by_none_and_none_is_near() -> None:

@@ -40,6 +40,8 @@ def names_in(text: str) -> list[tuple[str, tuple[str, ...]]]:
         ("Tylenol’s dose", "Tylenol’s", "paracetamol"),
         ("WATER TABLETS", "WATER TABLETS", "diuretic"),
         ("Two Advils a day", "Advils", "ibuprofen"),
+        ("how long DAPT after STEMI", "DAPT", "dual antiplatelet therapy"),
+        ("MDR TB regimen", "MDR TB", "multidrug-resistant tuberculosis"),
     ],
 )
 def test_a_brand_a_lay_word_and_an_abbreviation_have_the_names_of_texts(

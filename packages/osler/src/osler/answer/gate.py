@@ -29,15 +29,14 @@ from osler.answer.checks import (
 )
 from osler.answer.columns import names_row, stands_alone, weigh_rows
 from osler.answer.precedence import find_warnings, may_warn, put_first
-from osler.answer.sentences import QuoteCandidate, quotable_spans
+from osler.answer.sentences import QuoteCandidate, judged_text, quotable_spans
 from osler.errors import ModelError
 from osler.kb.store.passages import indexed_text
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.cards import ExpertCard
-from osler.retrieve.experts.judge import JudgedText
 from osler.retrieve.gloss import gloss_question
 from osler.sources.catalogue import GRAPH, UNTRUSTED, trust_of
-from osler.text import language_of, split_sentences
+from osler.text import language_of
 from osler.types import Hit, Language, Question, Relevance, Sureness
 
 PASSAGE = 0.5
@@ -199,6 +198,8 @@ class EvidenceGate:
         found = sections.lead_with_section(
             await sections.quote_section(spelt, own, self.kinds), found
         )
+        if not is_option:
+            found = sorted(found, key=lambda one: one.relevance < self.answers)
         share = found[0].relevance
         sureness = Sureness(share, self.identity)
         if is_option or (share >= self.answers and _may_answer(question.text, found[0], hits)):
@@ -248,13 +249,14 @@ class EvidenceGate:
             return []
         judged: Sequence[float] = [0.0] * len(found)
         if self.judge is not None:
-            found.sort(key=_by_relevance)
+            found.sort(key=partial(_find_turn, facts))
             most = READ if self._meaning_of(facts) else JUDGED
             texts = [judged_text(one).to_line() for one in found[:most]]
             judged = await self.judge.relevance(asked, texts)
         # After the judge, which a replay of the run looks for.
         alone = stands_alone(found) if self._meaning_of(facts) else ""
-        if self.match and self._meaning_of(facts) and found[0].relevance < FAR and not alone:
+        far = max(one.relevance for one in found) < FAR
+        if self.match and self._meaning_of(facts) and far and not alone:
             return []
         weighed = self._weigh_found(facts, found, judged)
         language = language_of(facts.asked.written)
@@ -303,7 +305,7 @@ class EvidenceGate:
             names = {*failed_checks(facts, one, self.checks), *one.failed}
             if is_withheld(facts, names):
                 continue
-            scores = (one.relevance, logit, weigh_failures(names))
+            scores = (one.relevance, logit, weigh_failures(names, language))
             least = UNCERTAIN if not names and tells_of_both(facts, one) else 0.0
             share = max(least, fit.find_share(*scores, one.relevance - usual))
             quote = replace(one, relevance=share, failed=frozenset(names))
@@ -325,7 +327,7 @@ class EvidenceGate:
         words = await self._measure_words(
             facts.text if meaning is None else asked, [one.text for one in found]
         )
-        near = _choose_nearest(found, words)
+        near = _choose_nearest(facts, found, words)
         texts = [f"{one.hit.passage.heading}. {one.text}" for one, _ in near]
         scores = await scorer.relevance(asked, texts)
         # Chinese without an encoder of its own has scores of words.
@@ -334,7 +336,7 @@ class EvidenceGate:
             replace(one, relevance=one.relevance + score + weight * share)
             for (one, share), score in zip(near, scores, strict=True)
         ]
-        return sorted(weighed, key=_by_relevance)
+        return sorted(weighed, key=partial(_find_turn, facts))
 
     async def _weigh_passages(self, facts: AskedFacts, hits: Sequence[Hit]) -> dict[str, float]:
         """What each passage adds to its sentences, by its id."""
@@ -360,17 +362,21 @@ class EvidenceGate:
 
 
 def _choose_nearest(
-    found: Sequence[QuoteCandidate], words: Sequence[float]
+    facts: AskedFacts, found: Sequence[QuoteCandidate], words: Sequence[float]
 ) -> list[tuple[QuoteCandidate, float]]:
     """The sentences whose meaning is compared, with their words: the best by words and passage."""
-    pairs = list(zip(found, words, strict=True))
-    pairs.sort(key=lambda pair: (-pair[0].relevance - WORDS * pair[1], _by_relevance(pair[0])))
-    return pairs[:COMPARED]
+
+    def find_turn(pair: tuple[QuoteCandidate, float]) -> tuple[bool, float, int, int]:
+        one, share = pair
+        return _find_turn(facts, replace(one, relevance=one.relevance + WORDS * share))
+
+    return sorted(zip(found, words, strict=True), key=find_turn)[:COMPARED]
 
 
-def _by_relevance(one: QuoteCandidate) -> tuple[float, int, int]:
-    """The most relevant first; ties by rank and position keep the result deterministic."""
-    return -one.relevance, one.hit.rank, one.start
+def _find_turn(facts: AskedFacts, one: QuoteCandidate) -> tuple[bool, float, int, int]:
+    """What tells of both drugs that are asked about is read first, then the most relevant; ties by
+    rank and position keep the result deterministic."""
+    return not tells_of_both(facts, one), -one.relevance, one.hit.rank, one.start
 
 
 def _may_answer(asked: str, first: QuoteCandidate, hits: Sequence[Hit]) -> bool:
@@ -383,17 +389,3 @@ def _may_answer(asked: str, first: QuoteCandidate, hits: Sequence[Hit]) -> bool:
 def _choose_texts(hits: Sequence[Hit]) -> Sequence[Hit]:
     """The hits without relations of the graph, which are no prose, where there are others."""
     return [hit for hit in hits if hit.passage.source != GRAPH] or hits
-
-
-def judged_text(quote: QuoteCandidate) -> JudgedText:
-    """The sentence under its heading, between its neighbours."""
-    text = quote.hit.passage.text
-    spans = split_sentences(text)
-    before = next((span for span in reversed(spans) if span[1] <= quote.start), None)
-    after = next((span for span in spans if span[0] >= quote.end), None)
-    return JudgedText(
-        quote.text,
-        quote.hit.passage.heading,
-        text[slice(*before)] if before else "",
-        text[slice(*after)] if after else "",
-    )

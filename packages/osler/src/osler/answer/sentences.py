@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from osler.answer.named import find_drugs
 from osler.retrieve.entity_names import ReadText
+from osler.retrieve.experts.judge import JudgedText
 from osler.sources.catalogue import TABLE
 from osler.text import split_sentences
 from osler.types import Evidence, Hit, Language
@@ -278,3 +279,17 @@ def _find_start(quote: QuoteCandidate, quoted: set[tuple[str, int]]) -> int:
             break
         start = begin
     return start
+
+
+def judged_text(quote: QuoteCandidate) -> JudgedText:
+    """The sentence under its heading, between its neighbours."""
+    text = quote.hit.passage.text
+    spans = split_sentences(text)
+    before = next((span for span in reversed(spans) if span[1] <= quote.start), None)
+    after = next((span for span in spans if span[0] >= quote.end), None)
+    return JudgedText(
+        quote.text,
+        quote.hit.passage.heading,
+        text[slice(*before)] if before else "",
+        text[slice(*after)] if after else "",
+    )
