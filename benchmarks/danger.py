@@ -59,11 +59,15 @@ PARTS = (
     "twenty_eighth",
     "twenty_ninth",
     "thirtieth",
+    "thirty_first",
+    "thirty_second",
+    "thirty_third",
+    "thirty_fourth",
 )
-LOOKED_AT = PARTS[-9:-2]
+LOOKED_AT = PARTS[-11:-4]
 """By which the thresholds are settled; the classifier was not fitted to them."""
-UNSEEN = PARTS[-2:]
-"""One in each language."""
+UNSEEN = PARTS[-4:]
+"""Two in each language."""
 TRAINED_ON = (
     *PARTS[: -len(LOOKED_AT) - len(UNSEEN)],
     "training",
@@ -88,6 +92,12 @@ TRAINED_ON = (
     "training_twentieth",
     "training_twenty_first",
     "training_twenty_second",
+    "training_twenty_third",
+    "training_twenty_fourth",
+    "training_twenty_fifth",
+    "training_twenty_sixth",
+    "training_twenty_seventh",
+    "training_twenty_eighth",
 )
 """What the classifier was fitted to."""
 KINDS = ("emergency", "self-harm", "none")

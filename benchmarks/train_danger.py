@@ -69,14 +69,15 @@ FOLDS = tuple(
     tuple(line.split())
     for line in (
         "seventh twelfth seventeenth training_ninth training_twelfth training_seventeenth"
-        " training_twenty_first",
-        "eighth thirteenth training_third training_seventh training_thirteenth training_eighteenth",
+        " training_twenty_first training_twenty_sixth",
+        "eighth thirteenth training_third training_seventh training_thirteenth training_eighteenth"
+        " training_twenty_fifth",
         "ninth fourteenth sixth eighteenth training_tenth training_fourteenth"
-        " training_nineteenth training_twenty_second",
+        " training_nineteenth training_twenty_second training_twenty_seventh twenty_second",
         "tenth fifteenth fifth nineteenth twentieth training_eighth training_fifteenth"
-        " training_twentieth",
+        " training_twentieth training_twenty_third training_twenty_eighth",
         "eleventh sixteenth twenty_first training_fourth training_sixth training_eleventh"
-        " training_sixteenth",
+        " training_sixteenth training_twenty_fourth twenty_third",
     )
 )
 """Sets that are left out together; the writer of `training_sixth` had read the sixteenth. Natural

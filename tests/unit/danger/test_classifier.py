@@ -6,6 +6,7 @@ import hashlib
 import importlib.resources
 import json
 import zlib
+from collections.abc import Collection
 from math import sqrt
 from pathlib import Path
 
@@ -29,8 +30,10 @@ CARD = json.loads(FOLDER.joinpath("classifier.json").read_text(encoding="utf-8")
 UNSEEN = list(danger.read_cases(danger.UNSEEN))
 # Written, and committed, before the weights that are measured on them.
 UNSEEN_HASHES = {
-    "twenty_ninth": "de59f38908ab62325f20b7d19368522c6186366f964be28266651426628e93f1",
-    "thirtieth": "808670748dc9403fe7a16acfa64ea5f46ee4f877cd04435b6fffa9b518d00637",
+    "thirty_first": "7727a5a925cc3970918663db0db7a697726f0aa2be7a6057de28f72182041d30",
+    "thirty_second": "83b8874164143d946c15988ec8338206fa4de1d8f5ea1931e99496f7634d0076",
+    "thirty_third": "bde536aabcea695813e3d78ea80882af4822986b31e1c6cdbb8f5cf4308ca760",
+    "thirty_fourth": "061f14dc3ec550c2baa1f0cfac583fb52422e59c3abfc0889ea70965ac9e39b8",
 }
 NO_RULE = {
     "en": "I have stopped drinking water, hopefully it won't take long",
@@ -73,14 +76,19 @@ def test_features_are_hashed_by_groups_of_length_one() -> None:
     assert hash_features("", Spelling()) == {}
 
 
-def share_seen(label: str, language: str, seen: danger.Seen) -> float:
-    own = [case for case in UNSEEN if (case.label, case.language) == (label, language)]
+def share_seen(
+    label: str, language: str, seen: danger.Seen, parts: Collection[str] = danger.UNSEEN
+) -> float:
+    own = [
+        case
+        for case in UNSEEN
+        if (case.label, case.language) == (label, language) and case.part in parts
+    ]
     return sum(bool(seen(c.text)) and label in (danger.NONE, *seen(c.text)) for c in own) / len(own)
 
 
-# By a hand of its own each, one look: English 129 of 130 emergencies, all 20 of self-harm, 2 of 148
-# look-alikes; Chinese 128, 20, none of 150 (by the weights of the day before as many seen, 7 and 1
-# look-alikes; research/log/safety.md).
+# Short and hurried, by a hand each for both languages: English 126 of 128 emergencies and all 7 of
+# self-harm, Chinese 106 of 107 and 7 (research/log/safety.md).
 @pytest.mark.parametrize(("label", "least"), [("emergency", 0.98), ("self-harm", 0.98)])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_of_unseen_questions_most_are_seen(label: str, least: float, language: str) -> None:
@@ -88,9 +96,13 @@ def test_of_unseen_questions_most_are_seen(label: str, least: float, language: s
     assert seen >= least > share_seen(label, language, danger.seen_by_rules)
 
 
+# The last two sets have two to ten words a text ("car engine choking on startup fix").
+@pytest.mark.parametrize(("parts", "most"), [(danger.UNSEEN[:2], 0.03), (danger.UNSEEN[2:], 0.1)])
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_few_look_alikes_are_taken_for_danger(language: str) -> None:
-    assert share_seen(danger.NONE, language, danger.seen_by_both) <= 0.03
+def test_few_look_alikes_are_taken_for_danger(
+    language: str, parts: Collection[str], most: float
+) -> None:
+    assert share_seen(danger.NONE, language, danger.seen_by_both, parts) <= most
 
 
 def test_a_set_left_out_is_seen_better_with_an_encoder_than_by_words() -> None:
@@ -127,6 +139,25 @@ GRAVE = (
 @pytest.mark.parametrize("text", GRAVE)
 def test_who_asks_for_a_drug_first_has_the_notice(text: str) -> None:
     assert danger.seen_by_both(text) == {"emergency"}
+
+
+IN_A_FEW_WORDS = (
+    "baby choking what do I do",
+    "choking on a grape, what now",
+    "wife having a stroke what do I do",
+    "man having a fit on the train",
+    "宝宝噎住了怎么办",
+)
+
+
+@pytest.mark.parametrize("text", IN_A_FEW_WORDS)
+def test_an_emergency_in_a_few_words_has_the_notice(text: str) -> None:
+    assert text not in {case.text for case in danger.read_cases(danger.TRAINED_ON)}
+    assert danger.seen_by_both(text) == {"emergency"}
+
+
+def test_a_fever_and_its_dose_are_none() -> None:
+    assert danger.seen_by_both("孩子发烧39度吃多少布洛芬") == frozenset()
 
 
 def test_a_meaning_moves_the_odds_and_without_one_words_alone_count() -> None:
@@ -202,8 +233,10 @@ def test_a_rule_that_the_words_agree_with_counts_whatever_the_encoder_says() -> 
 
 
 def test_both_kinds_are_named_where_neither_is_less_likely() -> None:
-    text = "found my daughter unconscious beside empty pill packets and a goodbye note"
     kinds = {"emergency", "self-harm"}
+    found = "found my daughter unconscious beside empty pill packets and a goodbye note"
+    assert danger.seen_by_both(found) == danger.seen_by_words(found) == kinds
+    text = "daughter took all her pills and left a note, wont wake up"
     weigh = packaged_classifier().weigh_signs
     assert set(weigh(text, {}, overrules=True).values()) == kinds
     assert set(weigh(text, {"a rule": "emergency"}, overrules=True).values()) == kinds
