@@ -69,7 +69,8 @@ def test_a_time_or_a_dose_is_no_value() -> None:
 def test_of_a_value_the_sentence_whose_range_has_it_goes_first() -> None:
     asked = "INR came back 6.4, not bleeding. What do I do with the warfarin?"
     assert order(asked, (ABOVE, 0.7), (BELOW, 0.65), (BETWEEN, 0.6)) == [BETWEEN, ABOVE, BELOW]
-    assert order(asked, (ABOVE, 0.7), (BETWEEN, 0.3)) == [ABOVE, BETWEEN], "far less likely"
+    assert order(asked, (ABOVE, 0.8), (BETWEEN, 0.26)) == [BETWEEN, ABOVE]
+    assert order(asked, (ABOVE, 0.7), (BETWEEN, 0.2)) == [ABOVE, BETWEEN], "far less likely"
     nine = asked.replace("6.4", "9.1")
     assert order(nine, (ABOVE, 0.6), (BETWEEN, 0.59))[0] == ABOVE
     plain = "What do I do with the warfarin?"

@@ -194,12 +194,11 @@ class EvidenceGate:
         if not found:
             return WeighedEvidence([])
         if not is_option:
+            found = sorted(found, key=lambda one: one.relevance < self.answers)
             found = put_first(AskedFacts(self.reader.read(question.text)), found)
         found = sections.lead_with_section(
             await sections.quote_section(spelt, own, self.kinds), found
         )
-        if not is_option:
-            found = sorted(found, key=lambda one: one.relevance < self.answers)
         share = found[0].relevance
         sureness = Sureness(share, self.identity)
         if is_option or (share >= self.answers and _may_answer(question.text, found[0], hits)):
