@@ -58,6 +58,17 @@ def test_what_is_quoted_stands_below_a_sentence_that_says_what_it_is_and_answers
     assert (found.note, found.sureness) == ("", None)
 
 
+def test_what_is_hardly_likely_is_not_shown_to_somebody_in_danger() -> None:
+    asked = Question("q", "baby choking what do I do")
+    croup = replace(quoted("Do not examine the throat."), sureness=Sureness(0.57, "judge@1"))
+    found = answer_below_notice(croup, asked, notice("emergency"))
+    assert (found.evidence, found.statements) == ((), ())
+    assert found.note == "No passages are shown with this notice."
+    likely = replace(croup, sureness=Sureness(0.61, "judge@1"))
+    assert answer_below_notice(likely, asked, notice("emergency")).evidence
+    assert answer_below_notice(replace(croup, sureness=None), asked, notice("emergency")).evidence
+
+
 def test_what_is_merely_nearest_is_not_shown_to_somebody_in_danger() -> None:
     asked = Question("q", "My dad's face is drooping on one side, what do I do?")
     lid = quoted("An ice pack laid on a drooping lid for two minutes often lifts it.")
