@@ -63,6 +63,12 @@ def test_what_begins_with_its_begins_with_what_it_belongs_to() -> None:
     assert whole.text == text
 
 
+def test_a_condition_on_one_of_them_is_quoted_with_what_they_are() -> None:
+    text = "Most NSAIDs raise it. If one of them is unavoidable, lower the dose."
+    (found,) = add_neighbours([quote(text, "If one of them is unavoidable, lower the dose.")], 1)
+    assert found.text == text
+
+
 def test_a_part_of_this_is_said_with_what_it_is_a_part_of() -> None:
     text = "Fluid is 4 mL x weight x per cent. Half of this volume is given in the first 8 hours."
     (whole,) = add_neighbours(

@@ -239,8 +239,8 @@ def build_state(
 
 
 def create_app(site: ServerState, *, owns_process: bool = False) -> FastAPI:
-    """The application. What it opens it closes at the end of its life; where it `owns_process`,
-    what is loaded is looked through for garbage no more."""
+    """The application. What it opens it closes at the end of its life; where it
+    `owns_process`, the garbage collector leaves out what is loaded."""
     mcp = tools.build_mcp_server(
         lambda context: (site, calling_caller(context)),
         patients=site.settings.serve.patients,

@@ -373,8 +373,8 @@ def _choose_nearest(
 
 
 def _find_turn(facts: AskedFacts, one: QuoteCandidate) -> tuple[bool, float, int, int]:
-    """What tells of both drugs that are asked about is read first, then the most relevant; ties by
-    rank and position keep the result deterministic."""
+    """Sentences about both drugs asked about come first, then the most relevant; rank and position
+    break ties, so that the order is always the same."""
     return not tells_of_both(facts, one), -one.relevance, one.hit.rank, one.start
 
 

@@ -83,7 +83,8 @@ _LEANS = {
         r"(?:its?|they|their|them|he|his|she|this|these|those|such|both|neither|either|otherwise|"
         r"the (?:others?|rest|"
         r"former|latter|same)|"
-        r"(?:half|part|most|all|some|each|none|many|much) of (?:it|them|this|these|that|those)|"
+        r"(?:(?:in|if|for|with|unless|until|after|before|when|where) )?"
+        r"(?:half|part|most|all|some|each|none|many|much|one|any) of (?:it|th(?:em|is|ese|at|ose))|"
         r"(?:in|if|for|with|unless|until|after|before|when|where) "
         r"(?:it|they|this|these|those|such|so|not|both|neither))\b",
         re.IGNORECASE,
@@ -224,8 +225,8 @@ def _find_next(quote: QuoteCandidate) -> int:
     spoke of another drug before, to which they may return: of colchicine's dose to allopurinol."""
     passage, end = quote.hit.passage, quote.end
     said = ReadText(quote.text)
-    told = passage.text[_line_start(passage.text, quote.start) : quote.start]
-    if find_drugs(quote.text) and any(not drug.is_in(said) for drug in find_drugs(told)):
+    before = passage.text[_line_start(passage.text, quote.start) : quote.start]
+    if find_drugs(quote.text) and any(not one.is_in(said) for one in find_drugs(before)):
         return end
     most = quote.end + _LONGEST_AFTER[passage.language]
     after = [span for span in split_sentences(passage.text) if span[0] >= quote.end]
