@@ -29,7 +29,7 @@ from osler.kb.search import generation, sparse
 from osler.kb.search.base import Floats, PassageFilter, Ranking, merge_rankings, shelves_for
 from osler.kb.search.generation import CurrentGeneration
 
-VERSION = f"3/{sparse.VERSION}"
+VERSION = f"4/{sparse.VERSION}"
 """Version of layout and word vectors: an index of another version is made anew."""
 
 _STOP_S = 5.0

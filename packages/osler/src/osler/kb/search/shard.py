@@ -26,14 +26,13 @@ from osler.kb.search.edge import receive_message, send_message
 
 DENSE, WORDS = "dense", "words"
 
-EF, OVERSAMPLING = 112, 1.5
+EF, OVERSAMPLING = 112, 2.0
 """Breadth of the graph search, at least, and how many candidates per hit are compared again
 by their vectors of 16 bits.
 
-With 1.0 the 64 nearest of 50,000 medical texts are found to .949, with 1.5 to .991, with 2.0 to
-.992 (500 questions); vectors as bytes found .979 with 1.0, for 1.7 ms of the processor, not 2.1.
-On a million vectors as bytes (benchmarks/speed/search.py) a breadth of 112 found .986 of the ten
-nearest, one of 128 .989 in 1.14 times the processor time."""
+Of the ten nearest of 50,000 medical texts .997 are found with 1.5, 2.0 and 3.0, of the 64 nearest
+.946, .976 and .991 (500 questions; with 4 bits a number and 1.5 .997 and .993, the same nDCG@10).
+On a million made vectors (benchmarks/speed/search.py) .974 and .962, with 4 bits .976 and .964."""
 WIDEST, AMPLE = 512, 50_000_000
 """The breadth for few passages, and breadth times passages up to which it is taken.
 
@@ -52,10 +51,10 @@ def piece_of(passages: int) -> int:
 
 
 def shard_config(dimension: int, piece: int) -> Any:
-    """Configures vectors compared by 4 bits a number, from mapped files that processes share.
+    """Configures vectors compared by 2 bits a number, from mapped files that processes share.
 
-    A passage of 92 words has 520 bytes that every search may want in memory: 190 for its vector,
-    100 for its place in the graph, 240 for its words. As bytes (int8) the vector has 380.
+    A passage of 60 words has 470 bytes that every search may want in memory: 100 for its vector,
+    160 for its place in the graph, 210 for its words. With 4 bits and halves it has 600.
     """
     import qdrant_edge as edge
 
@@ -68,7 +67,7 @@ def shard_config(dimension: int, piece: int) -> Any:
                 memory=edge.Memory.Cold,
                 datatype=edge.VectorStorageDatatype.Float16,
                 quantization_config=edge.TurboQuantQuantizationConfig(
-                    bits=edge.TurboQuantBitSize.Bits4, memory=shared
+                    bits=edge.TurboQuantBitSize.Bits2, memory=shared
                 ),
                 hnsw_config=edge.HnswIndexConfig(
                     m=16, ef_construct=100, full_scan_threshold=10_000, memory=shared
@@ -76,11 +75,10 @@ def shard_config(dimension: int, piece: int) -> Any:
             )
         },
         sparse_vectors={
-            # Half precision moves a score by less than one in two thousand, and a search by
-            # words takes 0.92 of the time.
+            # As bytes: of the ten best passages by words .999 are those of half precision.
             WORDS: edge.EdgeSparseVectorParams(
                 modifier=edge.Modifier.Idf,
-                datatype=edge.VectorStorageDatatype.Float16,
+                datatype=edge.VectorStorageDatatype.Uint8,
                 memory=shared,
             )
         },
