@@ -64,6 +64,12 @@ def test_strangers_words_are_read(text: str, id: str, inputs: dict[str, object])
         ("十八公斤的娃术后禁食，一小时维持液走多少", "maintenance-fluid-hourly"),
         ("15kg患儿术前禁食 维持液每小时多少ml", "maintenance-fluid-hourly"),
         ("15kg患儿一天的生理维持液多少ml", "maintenance-fluid-daily"),
+        ("18公斤的孩子术前禁食，一个钟头维持液该给多少", "maintenance-fluid-hourly"),
+        ("maintenance fluid for an 18 kg child, ml per hour", "maintenance-fluid-hourly"),
+        ("maintenance fluids ml/h for 18kg kid", "maintenance-fluid-hourly"),
+        ("18 kg child, daily maintenance fluid?", "maintenance-fluid-daily"),
+        ("parkland for 70 kg with 30% burns, first 8 hours", "parkland-first-8-hours"),
+        ("parkland for 70 kg with 30% burns", "parkland"),
     ],
 )
 def test_fluid_an_hour_is_not_fluid_a_day(text: str, id: str) -> None:

@@ -106,11 +106,17 @@ _TOLD_APART = {
         re.IGNORECASE,
     ),
     "maintenance-fluid-hourly": re.compile(
-        r"\b(?:hourly|(?:per|an|each|every)\s+hour)\b|/\s?h(?:ou)?r?\b|[每一1]个?小时",
+        r"\b(?:hourly|(?:per|an|each|every)\s+h(?:ou)?r?)\b|/\s?h(?:ou)?r?\b"
+        r"|[每一1]个?(?:小时|钟头)",
         re.IGNORECASE,
     ),
     "wells-dvt": re.compile(r"\bDVT\b|deep vein|深静脉血栓", re.IGNORECASE | re.ASCII),
     "wells-pe": re.compile(r"\bPE\b|pulmonary embol|肺栓塞|肺血栓", re.IGNORECASE | re.ASCII),
+}
+# Formulas of a whole, and those of its part of a time.
+_OF_A_PART = {
+    "parkland": "parkland-first-8-hours",
+    "maintenance-fluid-daily": "maintenance-fluid-hourly",
 }
 # "30% of the body surface area": a measure, not what is asked for.
 _SHARE_OF = re.compile(r"(?:占(?:全身|总)?|(?:%|per ?cent|share) of (?:the |his |her |total )*)$")
@@ -180,6 +186,14 @@ def choose_target(
 ) -> Formula | None:
     """The formula whose value a question asks for, by its pieces where they are sure of one, else
     by name, and by name where it tells more, as MELD-Na does; `None` where it asks for none."""
+    found = _choose_whole(formulas, question, pieces)
+    part = _OF_A_PART.get(found.id) if found else None
+    return formulas[part] if part and _TOLD_APART[part].search(question) else found
+
+
+def _choose_whole(
+    formulas: Mapping[str, Formula], question: str, pieces: ReadPieces | None
+) -> Formula | None:
     named = find_target(formulas, question)
     if pieces is None:
         return named
@@ -187,8 +201,6 @@ def choose_target(
     is_more = likeliest == "meld" and named is not None and named.id == "meld-na"
     if is_more or likeliest == NONE or (share < _SURE and not (named and named.id == likeliest)):
         return named
-    if likeliest == "parkland" and _TOLD_APART["parkland-first-8-hours"].search(question):
-        likeliest = "parkland-first-8-hours"
     return formulas.get(likeliest, named)
 
 
