@@ -44,10 +44,11 @@ def main() -> None:
     given = parser.parse_args()
     log = NaturalLog(given.log_dir)
     if given.fit is None:
-        answer = load({}, cwd=Path.cwd(), env=os.environ).settings.answer
+        chosen = load({}, cwd=Path.cwd(), env=os.environ).settings
         places = NaturalPlaces(given.data, given.benchmarks, given.homes)
         keeps_weighed = given.half != "test"
-        trial = NaturalTrial(places, log, given.half, given.limit, keeps_weighed, answer)
+        asked = (places, log, given.half, given.limit, keeps_weighed)
+        trial = NaturalTrial(*asked, chosen.answer, chosen.model)
         asyncio.run(trial.run(given.sets, given.ways, _print_progress))
     else:
         fit_card(

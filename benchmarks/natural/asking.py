@@ -31,13 +31,15 @@ from osler.build.composers import evidence_gate
 from osler.build.resource_cache import ResourceCache
 from osler.runs.answering import ask
 from osler.settings import Settings
+from osler.settings.models import ModelSettings
 from osler.settings.settings import AnswerSettings
 from osler.types import Answer, Hit, Question
 from osler_lab.jobs.runner import Progress
 
-Way = Literal["default", "off", "cosine", "bm25"]
+Way = Literal["default", "model", "off", "cosine", "bm25"]
 WAYS: Mapping[Way, str] = {
     "default": "as Osler answers",
+    "model": "by the quotes that the model of osler.toml picks",
     "off": "without the judge",
     "cosine": "the best cosine among ten passages",
     "bm25": "BM25's first passage",
@@ -100,6 +102,8 @@ class NaturalTrial:
     limit: int | None = None
     keeps_weighed: bool = False
     answer: AnswerSettings = field(default_factory=AnswerSettings)
+    model: ModelSettings = field(default_factory=ModelSettings)
+    """What picks quotes in the way `model`."""
 
     def questions_of(self, one: NaturalSet) -> list[NaturalQuestion]:
         """The set's questions in this half, at most `limit`, evenly from all."""
@@ -116,6 +120,7 @@ class NaturalTrial:
             one = SETS[name]
             known = {(row.way, row.id) for row in self.log.read(name, self.half)}
             settings = open_base(one.base, self.at, self.answer, progress)
+            settings = settings.model_copy(update={"model": self.model})
             questions = self.questions_of(one)
             asked = [(way, q) for way in ways for q in questions]
             missing = [(way, q) for way, q in asked if (way, q.id) not in known]
@@ -172,10 +177,14 @@ class NaturalAsker:
         )
 
     def _settings_of(self, way: Way) -> Settings:
-        answer = {**self.settings.answer.model_dump(), "judge": "off" if way == "off" else "judge"}
-        return Settings.model_validate(
-            {**self.settings.model_dump(), "runs": {"keep": False}, "answer": answer}
-        )
+        judge = way if way in ("off", "model") else "judge"
+        model = {**self.settings.model.model_dump(), "writes": "no"} if way == "model" else {}
+        changes = {
+            "runs": {"keep": False},
+            "answer": {**self.settings.answer.model_dump(), "judge": judge},
+            "model": model,
+        }
+        return Settings.model_validate({**self.settings.model_dump(), **changes})
 
     async def _parts_of(self, way: Way) -> Parts:
         """The parts of a way, made once."""

@@ -3,17 +3,22 @@ judges of answers."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from manner_table import MANNERS
-from mannered_runs import IRON, QUESTION, TEA, connect_mannered
+from mannered_runs import IRON, QUESTION, TEA, connect_mannered, run_mannered
 from manners import Manners
 
+from osler.answer.picking import QuotePicker
+from osler.answer.sentences import QuoteCandidate
 from osler.build.models import LoadedModel
 from osler.extract.items import Entity, EntityRelation, KnowledgePoint, Unit
 from osler.extract.model import ModelExtractor
 from osler.llm.core.ask import Speaker
 from osler.methods.omni.planners import SourceDescription
 from osler.trace import Run
+from osler.types import Grounding, Hit
 from osler_lab.evaluate.judges import Judge
 from osler_lab.evaluate.record import Gold, Sample
 from osler_lab.train.spo.explore import ExpertExplorer, ExploredCase, SearchedQuery, TrainingCase
@@ -73,7 +78,18 @@ async def judge_answers(ready: LoadedModel) -> None:
         assert await judge.is_right(QUESTION, ["oral iron"], said, Run()) is (mark == 5)
 
 
+async def pick_quotes(ready: LoadedModel) -> None:
+    picker = QuotePicker(Speaker(ready.model, "reader", constrains=ready.constrains))
+    tea, iron = (
+        QuoteCandidate(Hit(one, 1.0, 1, "q", "book"), 0, len(text), 0.5)
+        for one, text in ((TEA, TEA.text), (IRON, SAID))
+    )
+    assert await picker.pick_quotes(QUESTION, [tea, iron], Run()) == [iron]
+    assert await picker.pick_quotes(QUESTION, [tea], Run()) == []
+
+
 PARTS = {
+    "quotes": (pick_quotes, 2),
     "extraction": (extract_items, 4),
     "SPO queries": (explore_queries, 1),
     "SPO verdicts": (judge_queries, 3),
@@ -98,3 +114,17 @@ async def test_a_judge_that_is_cut_while_thinking_is_unread_and_never_a_guess() 
         assert await judge.give_marks(QUESTION, SAID, SAID, [IRON.text], Run()) is None
         verdicts, _ = await LLMJudge(Speaker(ready.model, "judge")).judge(explored(), Run())
         assert [one.positive for one in verdicts] == [None, None]
+
+
+@pytest.mark.parametrize(
+    "strategy", ["auto", "rag", "tc-rag", "kag-thinker", "omni-rag", "unified"]
+)
+async def test_a_model_that_may_not_write_picks_the_quotes_of_every_method(
+    strategy: str, tmp_path: Path
+) -> None:
+    picks = {"model": {"writes": "no"}, "answer": {"judge": "model"}}
+    done = await run_mannered({"kind": strategy}, Manners(), tmp_path, **picks)
+    answer = done.solution.answer
+    assert [one.text for one in answer.statements] == [IRON.text]
+    assert "chose which sentences answer" in answer.note
+    assert answer.grounding is Grounding.GROUNDED

@@ -72,6 +72,7 @@ class PartReplies:
             ("judge whether the information in the # Documents supports", self._judge_set),
             ("with the help of the reference answer, on a scale", self._give_marks),
             ("say the same as one of the gold answers", self._grade),
+            ("Which of these sentences answer the question", self._pick),
         ]
 
     def of_extraction(self) -> list[tuple[str, Reply]]:
@@ -248,6 +249,11 @@ class PartReplies:
         shown = _LISTED.findall(prompt.rpartition("# Documents")[2])
         numbers = [n for n, text in shown if self.answer in text]
         return f"I looked at {len(shown)} of them.\n{_tag(', '.join(numbers) or 'none')}"
+
+    def _pick(self, prompt: str) -> str:
+        """Names what bears the answer out, of sentences that stand under their headings."""
+        shown = _LISTED.findall(prompt.rpartition("# Sentences")[2])
+        return _tag(", ".join(n for n, text in shown if self.answer in text) or "none")
 
     def _give_marks(self, prompt: str) -> str:
         right = self.short.casefold() in _section(prompt, "# Predicted Answer").casefold()

@@ -407,6 +407,11 @@ def test_fast_searches_once_and_lets_no_model_write(tmp_path: Path) -> None:
     assert settings.model.writes == "no"
 
 
+def test_quotes_lets_a_model_pick_and_not_write(tmp_path: Path) -> None:
+    settings = loaded(tmp_path, preset="quotes").settings
+    assert (settings.model.writes, settings.answer.judge) == ("no", "model")
+
+
 def test_the_template_loads_to_the_defaults(tmp_path: Path) -> None:
     assert loaded(tmp_path, render_template()).settings == Settings()
 

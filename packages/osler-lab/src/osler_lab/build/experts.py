@@ -30,9 +30,9 @@ def expert_in_use(settings: Settings, name: str) -> str:
     """How an expert is set: "packaged", its folder, "off", or "" where nothing uses it yet."""
     if name not in SWITCHES:
         return ""
-    section, key, on, _, place = SWITCHES[name]
+    section, key, _, off, place = SWITCHES[name]
     chosen = getattr(settings, section)
-    return str(getattr(chosen, place) or PACKAGED) if getattr(chosen, key) == on else OFF
+    return OFF if getattr(chosen, key) == off else str(getattr(chosen, place) or PACKAGED)
 
 
 def export_expert(name: str, folder: Path | None, out: Path) -> list[str]:

@@ -13,8 +13,9 @@ from typing import ClassVar, Literal
 
 from osler.answer import NOTHING_SAID, UNDECIDED, Decision
 from osler.answer.checks import ASTRAY
-from osler.answer.gate import LIKELY, EvidenceGate
+from osler.answer.gate import LIKELY, EvidenceGate, WeighedEvidence
 from osler.answer.options import ChosenVerdict, OptionChooser, OptionTexts, VerdictChooser
+from osler.answer.picking import QuotePicker
 from osler.answer.sentences import QuoteCandidate, add_neighbours
 from osler.llm.core.base import Likelihood
 from osler.retrieve.asked import asks_something, find_mended
@@ -75,6 +76,8 @@ class ExtractiveComposer:
     """Whether the closest passage is quoted, labelled as such, where no sentence answers."""
     verdicts: VerdictChooser | None = None
     """Chooses among yes, no and maybe, where it can, before `options`."""
+    picker: QuotePicker | None = None
+    """Names the sentences that answer, of those that the gate read; `None` = the gate decides."""
 
     uses_draft: ClassVar[bool] = False
     writes_answer: ClassVar[bool] = True
@@ -105,14 +108,18 @@ class ExtractiveComposer:
             question.text if chosen is None else f"{question.text} {question.option_text(chosen)}"
         )
         weighed = await self.gate.weigh_evidence(question, hits, query=query)
-        sureness = weighed.sureness
+        picked = None if chosen is not None else await self._pick_quotes(question, weighed, run)
+        weighed, sureness = picked or weighed, (picked or weighed).sureness
         least = FURTHER[question.language]
-        quotes = choose_quotes(weighed.quotes, self.statements, least, goes_on=chosen is None)
+        all_of = 0.0 if picked else least
+        quotes = choose_quotes(weighed.quotes, self.statements, all_of, goes_on=chosen is None)
         notes = [NOTE[question.language]] if quotes else [nothing]
         wants_near = self.nearest and chosen is None
         near = choose_quotes(weighed.near, self.statements, least) if wants_near else []
         notes += _describe_spelling(question, hits)
         notes += self._describe_choice(question, decision, verdict, chosen)
+        if self.picker and weighed.read:
+            notes.append(self.picker.describe_pick(question.language, failed=picked is None))
         if verdict is not None:
             sureness = verdict.sureness
         elif sureness is not None and quotes:
@@ -134,6 +141,18 @@ class ExtractiveComposer:
             language=question.language,
             sureness=None if near else sureness,
         )
+
+    async def _pick_quotes(
+        self, question: Question, weighed: WeighedEvidence, run: Run
+    ) -> WeighedEvidence | None:
+        """What the picker makes of the sentences; `None` = the gate's own choice stands."""
+        if self.picker is None or not weighed.read:
+            return None
+        picked = await self.picker.pick_quotes(question, weighed.read, run)
+        if picked is None:
+            return None
+        near = () if picked else weighed.near or weighed.quotes
+        return WeighedEvidence(picked, None, near, weighed.read)
 
     def _describe_choice(
         self,

@@ -142,6 +142,8 @@ class WeighedEvidence:
     """Probability that the best sentence answers; `None` where nothing was found."""
     near: Sequence[QuoteCandidate] = ()
     """Where nothing answers: what is nearest to an answer, if anything is near."""
+    read: Sequence[QuoteCandidate] = ()
+    """All that may be shown, the likeliest first."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,8 @@ class EvidenceGate:
     """Least probability of an answer."""
     nearest: float = 0.14
     """Least probability of a closest passage."""
+    judged: int = JUDGED
+    """Sentences that the judge reads, at most `READ`."""
     checks: tuple[str, ...] = tuple(CHECKS)
     faults: tuple[str, ...] = field(default=())
     """Why a part that is set is not in use; for the reader."""
@@ -202,8 +206,9 @@ class EvidenceGate:
         share = found[0].relevance
         sureness = Sureness(share, self.identity)
         if is_option or (share >= self.answers and _may_answer(question.text, found[0], hits)):
-            return WeighedEvidence(found, sureness)
-        return WeighedEvidence([], sureness, near=found if share >= self.nearest else ())
+            return WeighedEvidence(found, sureness, read=found)
+        near = found if share >= self.nearest else ()
+        return WeighedEvidence([], sureness, near, found)
 
     async def _weigh_languages(self, asked: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:
         """As `weigh_sentences`; where texts in its own language have nothing near, those in the
@@ -249,7 +254,7 @@ class EvidenceGate:
         judged: Sequence[float] = [0.0] * len(found)
         if self.judge is not None:
             found.sort(key=partial(_find_turn, facts))
-            most = READ if self._meaning_of(facts) else JUDGED
+            most = READ if self._meaning_of(facts) else self.judged
             texts = [judged_text(one).to_line() for one in found[:most]]
             judged = await self.judge.relevance(asked, texts)
         # After the judge, which a replay of the run looks for.

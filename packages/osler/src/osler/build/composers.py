@@ -9,13 +9,15 @@ from functools import partial
 from osler.answer import Composer
 from osler.answer.cautions import CautiousComposer, CurrentComposer, InstructionCautiousComposer
 from osler.answer.extractive import ExtractiveComposer
-from osler.answer.gate import EvidenceGate, read_fits
+from osler.answer.gate import JUDGED, READ, EvidenceGate, read_fits
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts, VerdictChooser
+from osler.answer.picking import QuotePicker
 from osler.answer.references import ReferenceCheckingComposer
 from osler.answer.written import Rewriter, WrittenComposer
 from osler.build import Parts, roles_of
 from osler.build.online_sources import online_names
-from osler.errors import ModelError
+from osler.errors import BadConfig, ModelError
+from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Likelihood, Sampling
 from osler.retrieve.experts.cards import open_expert
 from osler.retrieve.experts.judge import JUDGE
@@ -60,6 +62,7 @@ def answer_wording(settings: Settings, parts: Parts) -> Composer:
         order=parts.order,
         nearest=settings.answer.nearest,
         verdicts=_verdict_chooser(settings, parts),
+        picker=_quote_picker(settings, parts),
     )
 
 
@@ -68,6 +71,20 @@ def _drops_uncited(how: str, hits: Sequence[Hit]) -> bool:
     if how == "auto":
         return any(trust_of(hit.passage.source) == 1 or BLANK in hit.passage.text for hit in hits)
     return how == "drop"
+
+
+def _quote_picker(settings: Settings, parts: Parts) -> QuotePicker | None:
+    """Builds the picker of quotes, where the settings want one. Raises `BadConfig`."""
+    if settings.answer.judge != "model":
+        return None
+    if settings.model_for("reader").kind == "packaged":
+        raise BadConfig(
+            'answer.judge = "model" needs a model of your own: the packaged one understands too'
+            " little",
+            fix='name one under [model], or set answer.judge = "judge"',
+        )
+    reader = parts.models["reader"]
+    return QuotePicker(Speaker(reader.model, "reader", sampling_of(settings), reader.constrains))
 
 
 def _option_chooser(settings: Settings, parts: Parts) -> OptionChooser | None:
@@ -114,6 +131,7 @@ def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
         faults=parts.faults,
         answers=chosen.answers_from,
         nearest=chosen.nearest_from,
+        judged=READ if chosen.judge == "model" else JUDGED,
     )
     if parts.judge is None:
         return plain

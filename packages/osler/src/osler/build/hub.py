@@ -190,7 +190,7 @@ def open_judges(
     name them; else, or where one of them cannot be used, neither, with what the reader of answers
     must know of it."""
     chosen = settings.answer
-    if chosen.judge != JUDGE:
+    if chosen.judge == "off":
         return None, None, ()
     try:
         judge = JudgeRelevance(_open_judge(chosen.judge_path), reader)
@@ -221,7 +221,7 @@ def open_section_experts(
     packaged: Mapping[Language, str] = {"en": MiniLMEncoder.identity, "zh": E5Encoder.identity}
     own = {language: encoder_for(encoder, language) for language in packaged}
     own = {one: made for one, made in own.items() if made.identity == packaged[one]}
-    if settings.answer.judge != JUDGE or not own:
+    if settings.answer.judge == "off" or not own:
         return None, None, ()
     try:
         kinds = SentenceKinds.of_expert(open_expert(KINDS), own)

@@ -99,9 +99,11 @@ class AnswerSettings(SettingsSection):
     """Least probability of a closest passage."""
     nearest: bool = True
     """Where no sentence answers, show the closest passage, labelled as such; false: abstain."""
-    judge: Literal["judge", "off"] = "judge"
-    """What reads question and sentence together (English): the expert judge, beside the encoder
-    match; off: the cosine of the packaged encoder alone orders sentences."""
+    judge: Literal["judge", "model", "off"] = "judge"
+    """What decides which sentences answer where answers are quoted: the expert judge, beside the
+    encoder match (English; in Chinese meaning and words); model: of those that they like best, the
+    reader's own model names the ones that answer, and writes nothing; off: the cosine of the
+    packaged encoder alone."""
     judge_path: OptionalPlace = None
     """Folder of an expert judge of your own."""
     match_path: OptionalPlace = None

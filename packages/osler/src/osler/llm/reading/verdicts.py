@@ -68,18 +68,24 @@ def read_verdict(reply: str) -> bool:
 
 
 def read_numbers(reply: str, count: int) -> list[bool]:
-    """Reads, for each of `count` documents, whether the verdict names it.
+    """Reads, for each of `count` documents, whether the verdict names it; as `read_order`."""
+    named = read_order(reply, count)
+    return [n in named for n in range(1, count + 1)]
+
+
+def read_order(reply: str, count: int) -> list[int]:
+    """Reads which of `count` documents the verdict names, from 1, in its order, each once.
 
     Raises `MalformedOutput` if absent, or for a number that no document has.
     """
 
-    def read_list(said: str) -> list[bool] | None:
+    def read_list(said: str) -> list[int] | None:
         said = said.replace("*", "")
         if _NONE.fullmatch(said):
-            return [False] * count if said.strip() else None
-        named = {int(n) for n in re.findall(r"\d+", said)} if _NUMBERS.fullmatch(said) else set()
-        whole = named and named <= set(range(1, count + 1))
-        return [n in named for n in range(1, count + 1)] if whole else None
+            return [] if said.strip() else None
+        numbers = re.findall(r"\d+", said) if _NUMBERS.fullmatch(said) else []
+        named = list(dict.fromkeys(map(int, numbers)))
+        return named if named and set(named) <= set(range(1, count + 1)) else None
 
     form = f"<answer>1, 3</answer> of documents 1 to {count}, or <answer>none</answer>"
     # Without any shape a number in the text is no verdict.

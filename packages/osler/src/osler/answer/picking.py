@@ -1,0 +1,62 @@
+"""Quotes picked by a model that must not word medicine: it names sentences, and writes none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from osler.answer.sentences import QuoteCandidate, add_neighbours
+from osler.errors import MalformedOutput
+from osler.llm.core.ask import Speaker
+from osler.llm.reading.verdicts import numbers_grammar, read_order
+from osler.prompts import render_prompt
+from osler.trace import BudgetExceeded, Noted, Run
+from osler.types import Language, Question
+
+_NOTE: Mapping[Language, str] = {
+    "en": "The model {} chose which sentences answer; how sure it is, is not known.",
+    "zh": "由模型{}判断哪些原文回答了问题；其把握程度未知。",
+}
+_FAILED: Mapping[Language, str] = {
+    "en": "The reply of the model {} could not be read; the packaged judge chose.",
+    "zh": "模型{}的回复无法读取，改由内置模型判断。",
+}
+
+
+@dataclass(frozen=True)
+class QuotePicker:
+    """Asks one model which of the sentences that were read answer the question."""
+
+    speaker: Speaker
+
+    async def pick_quotes(
+        self, question: Question, found: Sequence[QuoteCandidate], run: Run
+    ) -> list[QuoteCandidate] | None:
+        """The sentences that it names, the best first; `None` where it names nothing that can be
+        read, or the run's budget has no room for it."""
+        # With what each would be quoted with.
+        shown = [add_neighbours([one], 1)[0] for one in found]
+        prompt = render_prompt(
+            "answer/pick",
+            question.language,
+            question=question.text,
+            sentences=[f"{one.hit.passage.heading}: {one.text}" for one in shown],
+        )
+        try:
+            named = await self.speaker.ask(
+                prompt,
+                lambda reply: read_order(reply.text, len(found)),
+                run,
+                grammar=numbers_grammar(len(found), self.speaker.reasoning),
+            )
+        except MalformedOutput as error:
+            run.emit(Noted(f"no sentence was picked: {error.message}"))
+            return None
+        except BudgetExceeded:
+            return None
+        return [found[n - 1] for n in named]
+
+    def describe_pick(self, language: Language, *, failed: bool) -> str:
+        """Who chose, for the reader."""
+        said = _FAILED if failed else _NOTE
+        return said[language].format(self.speaker.model.name)
