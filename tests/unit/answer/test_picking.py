@@ -7,8 +7,8 @@ import pytest
 
 from osler.answer import NOTHING_SAID
 from osler.answer.extractive import ExtractiveComposer
-from osler.answer.gate import READ, EvidenceGate
-from osler.answer.picking import QuotePicker
+from osler.answer.gate import EvidenceGate
+from osler.answer.picking import SHOWN, QuotePicker
 from osler.llm.core.ask import Speaker
 from osler.retrieve.relevance import OverlapRelevance
 from osler.trace import Asked, Budget, Noted, Run
@@ -22,7 +22,7 @@ TEXT = f"{CAUSE}\n{DOSE}\n{AFTER}"
 ASKED = Question("q", "adrenaline in anaphylaxis of adults")
 HITS = [Hit(Passage("book:a#0", TEXT, "book", "Allergy"), 1.0, 1, "q", "book")]
 
-GATE = EvidenceGate(OverlapRelevance(), answers=0.0, nearest=0.0, judged=READ)
+GATE = EvidenceGate(OverlapRelevance(), answers=0.0, nearest=0.0, judged=SHOWN)
 
 
 async def answer(

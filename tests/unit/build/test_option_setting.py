@@ -3,8 +3,9 @@
 import pytest
 
 from osler.answer.extractive import ExtractiveComposer
-from osler.answer.gate import JUDGED, READ
+from osler.answer.gate import JUDGED
 from osler.answer.options import OptionLetters, OptionTexts
+from osler.answer.picking import SHOWN
 from osler.build import Parts
 from osler.build.composers import answer_wording
 from osler.build.models import LoadedModel
@@ -60,7 +61,7 @@ def test_a_model_of_ones_own_picks_quotes_and_the_packaged_one_may_not() -> None
         composer = answer_wording(settings, parts_with(ScriptedModel([])))
         assert isinstance(composer, ExtractiveComposer)
         assert (composer.picker is not None) is picks
-        assert composer.gate.judged == (READ if picks else JUDGED)
+        assert composer.gate.judged == (SHOWN if picks else JUDGED)
     packaged = Settings.model_validate({"answer": {"judge": "model"}})
     with pytest.raises(BadConfig, match="needs a model of your own"):
         answer_wording(packaged, parts_with(ScriptedModel([])))

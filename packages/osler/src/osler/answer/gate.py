@@ -174,7 +174,7 @@ class EvidenceGate:
     nearest: float = 0.14
     """Least probability of a closest passage."""
     judged: int = JUDGED
-    """Sentences that the judge reads, at most `READ`."""
+    """Sentences that the judge reads; in Chinese, and by `match`, `READ` at least."""
     checks: tuple[str, ...] = tuple(CHECKS)
     faults: tuple[str, ...] = field(default=())
     """Why a part that is set is not in use; for the reader."""
@@ -248,13 +248,14 @@ class EvidenceGate:
         nowhere = is_named_nowhere(facts, [indexed_text(hit.passage) for hit in hits])
         if nowhere and not names_row(facts.asked, hits):
             return []
-        found = await self.read_best(facts, hits)
+        most = max(READ, self.judged)
+        found = await self.read_best(facts, hits, most)
         if not found:
             return []
         judged: Sequence[float] = [0.0] * len(found)
         if self.judge is not None:
             found.sort(key=partial(_find_turn, facts))
-            most = READ if self._meaning_of(facts) else self.judged
+            most = most if self._meaning_of(facts) else self.judged
             texts = [judged_text(one).to_line() for one in found[:most]]
             judged = await self.judge.relevance(asked, texts)
         # After the judge, which a replay of the run looks for.

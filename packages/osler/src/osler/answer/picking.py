@@ -13,6 +13,9 @@ from osler.prompts import render_prompt
 from osler.trace import BudgetExceeded, Noted, Run
 from osler.types import Language, Question
 
+SHOWN = 24
+"""Sentences that a model is shown. Of 270 questions by other hands .934 have a right one among the
+best 12, .956 among these, .978 anywhere among what was found."""
 _NOTE: Mapping[Language, str] = {
     "en": "The model {} chose which sentences answer; how sure it is, is not known.",
     "zh": "由模型{}判断哪些原文回答了问题；其把握程度未知。",

@@ -9,9 +9,9 @@ from functools import partial
 from osler.answer import Composer
 from osler.answer.cautions import CautiousComposer, CurrentComposer, InstructionCautiousComposer
 from osler.answer.extractive import ExtractiveComposer
-from osler.answer.gate import JUDGED, READ, EvidenceGate, read_fits
+from osler.answer.gate import JUDGED, EvidenceGate, read_fits
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts, VerdictChooser
-from osler.answer.picking import QuotePicker
+from osler.answer.picking import SHOWN, QuotePicker
 from osler.answer.references import ReferenceCheckingComposer
 from osler.answer.written import Rewriter, WrittenComposer
 from osler.build import Parts, roles_of
@@ -131,7 +131,7 @@ def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
         faults=parts.faults,
         answers=chosen.answers_from,
         nearest=chosen.nearest_from,
-        judged=READ if chosen.judge == "model" else JUDGED,
+        judged=SHOWN if chosen.judge == "model" else JUDGED,
     )
     if parts.judge is None:
         return plain
