@@ -15,7 +15,7 @@ program; `parse_tolerant`, what models really write, several actions in one repl
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -52,7 +52,8 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class Backtrack:
-    reason: str
+    text: str
+    """The reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,12 @@ _TAGS = {
     "summary": Move.SUMMARY,
     "conclusion": Move.CONCLUSION,
     "final_answer": Move.CONCLUSION,
+}
+_WORDED: Mapping[Move, Callable[[str], Action]] = {
+    Move.THOUGHT: Thought,
+    Move.BACKTRACK: Backtrack,
+    Move.SUMMARY: Summary,
+    Move.CONCLUSION: Conclusion,
 }
 _INPUTS = {"tool_input", "action_input"}
 _STOPS = {"tool_observation", "observation", "user_query"}
@@ -107,7 +114,7 @@ def parse_action(reply: str, *, tools: Collection[str]) -> ParsedAction:
     # Models often go on with invented observations: only what precedes the second tag counts.
     tags = list(TAG.finditer(reply))
     if not tags:
-        return _parse_untagged(reply)
+        return _parse_untagged(reply, Thought, _EXPECTED)
     name = normalize_tag(tags[0].group(1))
     start, end = trim_span(reply, tags[0].end(), tags[1].start() if len(tags) > 1 else len(reply))
     text = reply[start:end]
@@ -119,26 +126,15 @@ def parse_action(reply: str, *, tools: Collection[str]) -> ParsedAction:
     # Backtrack needs no words of its own: popping is all it does.
     if not text and move is not Move.BACKTRACK:
         raise MalformedOutput(reply, expected=f"text after {move.value}:")
-    return ParsedAction(_build_action(move, text), start, end)
+    return ParsedAction(_WORDED[move](text), start, end)
 
 
-def _parse_untagged(reply: str) -> ParsedAction:
+def _parse_untagged(reply: str, kind: Callable[[str], Action], expected: str) -> ParsedAction:
+    """The whole reply as one action."""
     start, end = trim_span(reply, 0, len(reply))
     if start == end:
-        raise MalformedOutput(reply, expected=_EXPECTED)
-    return ParsedAction(Thought(reply[start:end]), start, end)
-
-
-def _build_action(move: Move, text: str) -> Action:
-    match move:
-        case Move.THOUGHT:
-            return Thought(text)
-        case Move.BACKTRACK:
-            return Backtrack(text)
-        case Move.SUMMARY:
-            return Summary(text)
-        case _:
-            return Conclusion(text)
+        raise MalformedOutput(reply, expected=expected)
+    return ParsedAction(kind(reply[start:end]), start, end)
 
 
 def tool_use(reply: str, name: str, later: list[re.Match[str]], tools: Collection[str]) -> ToolUse:
@@ -185,19 +181,10 @@ def move_of(action: Action) -> Move:
 
 def render_action(action: Action) -> str:
     """Renders the wire form; `parse_action` is the inverse."""
-    match action:
-        case Thought(text):
-            return f"Thought: {text}"
-        case ToolUse(tool, ""):
-            return f"Tool_Use: {tool}"
-        case ToolUse(tool, query):
-            return f"Tool_Use: {tool}\nTool_Input: {query}"
-        case Backtrack(reason):
-            return f"Backtrack: {reason}"
-        case Summary(text):
-            return f"Summary: {text}"
-        case Conclusion(text):
-            return f"Conclusion: {text}"
+    if isinstance(action, ToolUse):
+        asked = f"\nTool_Input: {action.query}" if action.query else ""
+        return f"Tool_Use: {action.tool}{asked}"
+    return f"{move_of(action)}: {action.text}"
 
 
 def action_grammar(
@@ -249,19 +236,11 @@ def parse_tolerant(reply: str, *, tools: Collection[str]) -> tuple[ParsedAction,
 
 
 def _to_action(read: ReadAction) -> Action:
-    match read.kind:
-        case "tool_use":
-            return ToolUse(read.tool, read.argument)
-        case "backtrack":
-            return Backtrack(read.text)
-        case "summary":
-            return Summary(read.text)
-        case "conclusion":
-            return Conclusion(read.text)
-        case "untagged" if find_marks(read.text):
-            return Conclusion(read.text)
-        case _:
-            return Thought(read.text)
+    if read.kind == "tool_use":
+        return ToolUse(read.tool, read.argument)
+    if read.kind == "untagged":
+        return Conclusion(read.text) if find_marks(read.text) else Thought(read.text)
+    return _WORDED[_TAGS[read.kind]](read.text)
 
 
 # Precedence of the released program when a reply has several tags.
@@ -292,7 +271,7 @@ def parse_released(reply: str, *, tools: Collection[str]) -> ParsedAction:
     )
     kept = reply[:end]
     if not tags:
-        return _read_answer(reply)
+        return _parse_untagged(reply, Conclusion, "a final answer")
     for wanted in _RANK:
         found = next(
             (t for t in tags if t.end() <= end and normalize_tag(t.group(1)) in wanted), None
@@ -302,13 +281,6 @@ def parse_released(reply: str, *, tools: Collection[str]) -> ParsedAction:
             parsed = parse_action(_rename_tool(kept[head:], tools), tools=tools)
             return ParsedAction(parsed.action, parsed.start + head, parsed.end + head)
     raise MalformedOutput(reply, expected="Thought, Action, Backtrack or Final Answer")
-
-
-def _read_answer(reply: str) -> ParsedAction:
-    start, end = trim_span(reply, 0, len(reply))
-    if start == end:
-        raise MalformedOutput(reply, expected="a final answer")
-    return ParsedAction(Conclusion(reply[start:end]), start, end)
 
 
 def _rename_tool(text: str, tools: Collection[str]) -> str:

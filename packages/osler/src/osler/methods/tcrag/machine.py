@@ -95,8 +95,9 @@ class TuringMachine(MachineParts):
                 if value < self.sigma:  # 8
                     conclusion = spoken_text(answer, question)
                     self._push(memory, run, i, FrameKind.CONCLUSION, conclusion, value, text)  # 9
-                    decision = Decision(written_option(text, question))
-                    return self._end_converged(answer, value, decision, run)  # 10, 31
+                    decided = who_decided(self.composer, Decision(written_option(text, question)))
+                    why = explain_halt(self.monitor.metric, value, self.sigma, self.basis)
+                    return Solution(answer, Halt.CONVERGED, why, run.usage, decided)  # 10, 31
                 again = tried.was_refused(memory)
                 tried.refuse_evidence(memory)
                 if again and self.closes and answer.is_silent:
@@ -107,7 +108,9 @@ class TuringMachine(MachineParts):
             case Thought(text):  # 15
                 if self.closes and not read_draft(text, run) and run.unsaid:
                     return None
-                value = await self._thought_value(step, memory, run)  # 16
+                value = memory.state  # no Thought ends the loop: one that is acted on needs none
+                if not step.acted_on:
+                    value = await self._state_value(step, step.monitored_draft(), memory, run)  # 16
                 # Only a Conclusion may end the loop, however sure a Thought is.
                 clamped = max(value, self.sigma)  # 17
                 self._push(memory, run, i, FrameKind.THOUGHT, text, clamped)  # 18
@@ -204,13 +207,6 @@ class TuringMachine(MachineParts):
         own = await self._state_value(step, step.monitored_draft(), memory, run, halts=False)
         return max(own, self.sigma)
 
-    async def _thought_value(self, step: MachineStep, memory: MemoryStack, run: Run) -> float:
-        """The value of a Thought; not asked for where the same reply acts on it: no Thought ends
-        the loop."""
-        if step.acted_on:
-            return memory.state
-        return await self._state_value(step, step.monitored_draft(), memory, run)
-
     async def _state_value(
         self,
         step: MachineStep,
@@ -302,19 +298,14 @@ class TuringMachine(MachineParts):
         memory.push(FrameKind.SUMMARY, text, hits=hits)
         run.emit(Pushed(i, FrameKind.SUMMARY, text, len(memory), writer))
 
-    def _end_converged(
-        self, answer: Answer, value: float, decision: Decision, run: Run
-    ) -> Solution:
-        why = explain_halt(self.monitor.metric, value, self.sigma, self.basis)
-        decided = who_decided(self.composer, decision)
-        return Solution(answer, Halt.CONVERGED, why, run.usage, decided)
-
     async def _best_effort(
         self, memory: MemoryStack, run: Run, reason: str, *, asks: bool = True
     ) -> Solution:
         """Answers without convergence, from what line 31 returns or from the last draft; `asks`:
         the model may be asked for a Conclusion."""
-        draft = self._last_draft(memory)
+        draft = memory.last_words
+        if self.exhausted == "top":
+            draft = memory.top.text if memory.can_pop else ""  # the query alone is no conclusion
         if self.closes:
             closing = await self._closing_draft(memory, run) if asks else ""
             draft = closing or read_draft(draft, run)
@@ -330,7 +321,7 @@ class TuringMachine(MachineParts):
 
     async def _closing_draft(self, memory: MemoryStack, run: Run) -> str:
         """What the model concludes when no step is left; empty where it is not asked."""
-        if not self.closes or run.spent or run.unsaid or not self.composer.uses_draft:
+        if run.spent or run.unsaid or not self.composer.uses_draft:
             return ""
         prompt = render_act_prompt(memory.question, self.tools, self.moves, self._wording)
         context = stack_messages(prompt, memory)
@@ -342,11 +333,6 @@ class TuringMachine(MachineParts):
             )
         except BudgetExceeded:
             return ""
-
-    def _last_draft(self, memory: MemoryStack) -> str:
-        if self.exhausted == "top":
-            return memory.top.text if memory.can_pop else ""  # the query alone is no conclusion
-        return memory.last_words
 
     @property
     def _wording(self) -> Wording:

@@ -151,9 +151,15 @@ class GuidedMoves:
         moves = {Move.TOOL_USE} if fresh else set()
         # An observation without evidence must go before anything is built on it; without
         # Backtrack (ablation) a Thought has to do.
-        if memory.top.kind is FrameKind.OBSERVATION and await self._is_noise(memory):
-            moves = self._moves_over_noise(moves)
-        elif self._holds_false_thought(memory):
+        top, pops = memory.top, Move.BACKTRACK in self.taught_moves
+        noise = top.kind is FrameKind.OBSERVATION
+        if noise and await self.judge.is_noise(memory.question, top.hits):
+            moves = {Move.BACKTRACK} if pops else moves | {Move.THOUGHT}
+        elif (
+            pops
+            and top.kind is FrameKind.THOUGHT
+            and is_contradicted(top.text, memory.hits, memory.question.language)
+        ):
             moves = {Move.BACKTRACK}
         else:
             moves |= await self._moves_upon(memory, concludes=concludes)
@@ -164,16 +170,6 @@ class GuidedMoves:
         if moves <= {Move.THOUGHT} and not concludes:
             moves = set()
         return OfferedMoves(frozenset(moves & self.taught_moves), fresh)
-
-    def _moves_over_noise(self, tools: set[Move]) -> set[Move]:
-        if Move.BACKTRACK not in self.taught_moves:
-            return tools | {Move.THOUGHT}
-        return {Move.BACKTRACK}
-
-    def _holds_false_thought(self, memory: MemoryStack) -> bool:
-        if memory.top.kind is not FrameKind.THOUGHT or Move.BACKTRACK not in self.taught_moves:
-            return False
-        return is_contradicted(memory.top.text, memory.hits, memory.question.language)
 
     async def _moves_upon(self, memory: MemoryStack, *, concludes: bool) -> set[Move]:
         moves = set()
@@ -191,6 +187,3 @@ class GuidedMoves:
         if sum(len(frame.text) for frame in memory.frames) < self.long:
             return False
         return await self.judge.finds_evidence(memory.question, memory.top.hits, passages=2)
-
-    async def _is_noise(self, memory: MemoryStack) -> bool:
-        return await self.judge.is_noise(memory.question, memory.top.hits)

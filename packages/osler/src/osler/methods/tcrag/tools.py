@@ -25,24 +25,15 @@ from osler.methods.tcrag.stack import Frame
 from osler.prompts import RenderedPrompt, render_prompt
 from osler.retrieve import look_up, tell_order
 from osler.sources.catalogue import BUILT_IN
-from osler.text import read_packaged_table
+from osler.text import one_line, read_packaged_table
 from osler.trace import Noted, Run
 from osler.types import Hit, Language, Question, Retriever, citation_mark
 
-DOC_RAG, KG_RAG, PEDIA_RAG, WEB_RAG, EMR_RAG = (
-    "DOC_RAG",
-    "KG_RAG",
-    "PEDIA_RAG",
-    "WEB_RAG",
-    "EMR_RAG",
-)
+DOC_RAG, KG_RAG, PEDIA_RAG = "DOC_RAG", "KG_RAG", "PEDIA_RAG"
+WEB_RAG, EMR_RAG = "WEB_RAG", "EMR_RAG"
 KG_CHAINS, KG_COMMUNITIES = "KG_CHAINS", "KG_COMMUNITIES"
-HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER = (
-    "HYPOTHESIS_OUTPUT",
-    "MEDICAL_NER",
-    "KNOWLEDGE_ORGANIZE",
-    "FILTER",
-)
+HYPOTHESIS_OUTPUT, MEDICAL_NER = "HYPOTHESIS_OUTPUT", "MEDICAL_NER"
+KNOWLEDGE_ORGANIZE, FILTER = "KNOWLEDGE_ORGANIZE", "FILTER"
 
 SOURCES_OF: Mapping[str, tuple[str, ...]] = {
     tool: tuple(one.name for one in BUILT_IN if one.tool == tool)
@@ -147,13 +138,8 @@ class SearchTool:
         return Observation(number_passages(hits, call.known, language), hits)
 
 
-@dataclass(frozen=True, slots=True)
-class _Registered:
-    tool: Tool
-    described: Mapping[Language, str]
-
-
-_REGISTERED: dict[str, _Registered] = {}
+_REGISTERED: dict[str, tuple[Tool, Mapping[Language, str]]] = {}
+"""With the description of each."""
 _NAME = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
@@ -166,12 +152,12 @@ def register_tool(tool: Tool, *, en: str, zh: str) -> None:
     """
     if not _NAME.fullmatch(tool.name) or tool.name in DESCRIPTIONS:
         raise ValueError(f"{tool.name!r} cannot name a tool of one's own")
-    _REGISTERED[tool.name] = _Registered(tool, {"en": en, "zh": zh})
+    _REGISTERED[tool.name] = tool, {"en": en, "zh": zh}
 
 
 def registered_tools() -> dict[str, Tool]:
     """The tools that were registered, by name."""
-    return {name: one.tool for name, one in _REGISTERED.items()}
+    return {name: tool for name, (tool, _) in _REGISTERED.items()}
 
 
 async def try_tool(tool: Tool, call: ToolCall, run: Run) -> Observation:
@@ -185,8 +171,8 @@ async def try_tool(tool: Tool, call: ToolCall, run: Run) -> Observation:
 
 def describe_tool(name: str, language: Language) -> str:
     """The description of a tool. Raises `KeyError` for a tool without one."""
-    own = _REGISTERED.get(name)
-    return own.described[language] if own else DESCRIPTIONS[name][language]
+    described = _REGISTERED[name][1] if name in _REGISTERED else DESCRIPTIONS[name]
+    return described[language]
 
 
 def observe_failure(reason: str, language: Language) -> Observation:
@@ -202,12 +188,8 @@ def number_passages(hits: Sequence[Hit], known: Sequence[Hit], language: Languag
     lines = []
     for hit in hits:
         number = numbers.setdefault(hit.passage.id, len(numbers) + 1)
-        lines.append(f"{citation_mark(number)} {hit.passage.heading}: {one_line(hit.passage.text)}")
+        lines.append(f"{citation_mark(number)} {_describe_hit(hit)}")
     return "\n".join(lines)
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 _NO_PASSAGES = {"en": "No passage is in memory yet.", "zh": "记忆中还没有任何段落。"}
