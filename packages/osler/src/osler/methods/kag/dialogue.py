@@ -18,8 +18,8 @@ would put turns into the chat that no training sample has.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from dataclasses import dataclass, field
+from typing import Literal
 
 from osler.answer import Composer, Decision, who_decided
 from osler.answer.abstention import read_draft
@@ -49,7 +49,7 @@ from osler.methods.kag.logical_forms import (
 )
 from osler.methods.kag.output import answer_prompt, merge_hits, nearest_option
 from osler.methods.kag.parse import answer_or_text, read_plan_tolerantly, read_search, reply_answer
-from osler.methods.kag.planner import DECOMPOSE, plan_event, plan_prompt
+from osler.methods.kag.planner import plan_event, plan_prompt
 from osler.methods.kag.variables import Dependencies, Variables, fill_references, find_dependencies
 from osler.prompts import RenderedPrompt, render_prompt
 from osler.retrieve import look_up
@@ -84,32 +84,11 @@ def assistant_turn(reply: Completion) -> Message:
     return Message("assistant", f"{thought}{reply.text.strip()}")
 
 
-class DialogueTurns(Protocol):
-    """The user's turns of one layout."""
-
-    @property
-    def solves_every_step(self) -> bool:
-        """Whether Math and Deduce are sub-questions like any other (§4.3, plain text)."""
-
-    def plan_turn(self, question: Question) -> RenderedPrompt: ...
-
-    def step_turn(
-        self, step: PlanStep, answers: Mapping[int, str], language: Language
-    ) -> RenderedPrompt: ...
-
-    def final_turn(
-        self,
-        question: Question,
-        plan: LogicalPlan,
-        answers: Sequence[SubAnswer],
-        hits: Sequence[Hit],
-    ) -> RenderedPrompt: ...
-
-
 class ReleasedTurns:
     """The turns of the authors' checkpoint: its executors are the model itself."""
 
     solves_every_step = True
+    """Whether Math and Deduce are sub-questions like any other (§4.3, plain text)."""
 
     def plan_turn(self, question: Question) -> RenderedPrompt:
         text = question.with_options
@@ -146,7 +125,7 @@ class TrainedTurns:
     solves_every_step = False
 
     def plan_turn(self, question: Question) -> RenderedPrompt:
-        return plan_prompt(DECOMPOSE, question)
+        return plan_prompt(question)
 
     def step_turn(
         self, step: PlanStep, answers: Mapping[int, str], language: Language
@@ -161,6 +140,10 @@ class TrainedTurns:
         hits: Sequence[Hit],
     ) -> RenderedPrompt:
         return answer_prompt(question, answers, hits)
+
+
+DialogueTurns = ReleasedTurns | TrainedTurns
+"""The user's turns of one layout."""
 
 
 @dataclass(frozen=True)
@@ -277,10 +260,8 @@ class _Chat:
             return SubAnswer(step.n, words, "", lacking=known.missing)
         if self.method.turns.solves_every_step or not isinstance(step.action, Math | Deduce):
             return await self._search_and_answer(step, words)
-        waits = graph.waits[step.n]
-        rests = merge_hits(*(self.answers[m].hits for m in waits if m in self.answers))
-        form = replace(step.action, target=known.fill_text(step.action.target))
-        content = [*map(known.fill_item, form.content), self.question.text]
+        rests = merge_hits(*(each.hits for each in known.awaited))
+        form, content = known.fill_computed(step.action, self.question)
         if isinstance(form, Deduce):
             reply = await self.ask(deduction_prompt(form, content, self.question.language))
             return SubAnswer(step.n, words, _answer_of(reply), rests)

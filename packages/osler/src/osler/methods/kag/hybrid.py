@@ -307,13 +307,12 @@ def condition_values(note: str, constraint: Constraint) -> list[str]:
     """
     bracketed = _BRACKETED.search(note)
     wanted = constraint.property.casefold().replace("_", " ")
-    asked = constraint.value if isinstance(constraint.value, tuple) else (constraint.value,)
     values = []
     for part in _CONDITION.split(bracketed[1] if bracketed else note):
         said = part.strip()
         if said.casefold().startswith(wanted):
             values.append(said[len(wanted) :].strip(" :：=＝为是"))
-        elif any(same_text(said, each) for each in asked):
+        elif any(same_text(said, each) for each in constraint.values):
             values.append(said)
     return [value for value in values if value]
 

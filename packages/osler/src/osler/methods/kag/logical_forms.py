@@ -12,7 +12,7 @@ parse back.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Literal, Self, assert_never
 
@@ -78,6 +78,11 @@ class Constraint(_OneLineFields):
     value: str | tuple[str, ...]
     """A tuple for "in", a string for all other comparisons."""
 
+    @property
+    def values(self) -> tuple[str, ...]:
+        """What it compares with, each value by itself."""
+        return self.value if isinstance(self.value, tuple) else (self.value,)
+
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
@@ -87,6 +92,12 @@ class Retrieval:
     p: SpoNode
     o: SpoNode
     constraints: tuple[Constraint, ...] = ()
+
+    @classmethod
+    def of_words(cls, n: int, words: str) -> Self:
+        """A lookup of a step's words, whose result has the usual name."""
+        subject = SpoNode(f"s{n}", "question", words)
+        return cls(subject, SpoNode(f"p{n}", "answer"), SpoNode(f"o{n}"))
 
     @property
     def nodes(self) -> tuple[SpoNode, SpoNode, SpoNode]:
@@ -145,15 +156,7 @@ class LogicalPlan:
     @classmethod
     def single_retrieval(cls, question: str) -> Self:
         """The fallback plan: one retrieval of the question itself."""
-        name = SpoNode("s1", "question", question)
-        return cls(
-            (PlanStep(1, question, Retrieval(name, SpoNode("p1", "answer"), SpoNode("o1"))),)
-        )
-
-    def without_last_deduce(self) -> Self:
-        """A plan of several steps without the Deduce that ends it, if one does."""
-        ends = len(self.steps) > 1 and isinstance(self.steps[-1].action, Deduce)
-        return replace(self, steps=self.steps[:-1]) if ends else self
+        return cls((PlanStep(1, question, Retrieval.of_words(1, question)),))
 
     def step_numbered(self, n: int) -> PlanStep:
         """The step numbered `n`. Raises `KeyError`."""
@@ -190,14 +193,13 @@ class SubAnswer:
 
 def constraint_holds(constraint: Constraint, value: str) -> bool:
     """Whether a value meets a constraint; numbers are compared as numbers, words without case."""
-    wanted = constraint.value if isinstance(constraint.value, tuple) else (constraint.value,)
-    alike = any(same_text(value, each) for each in wanted)
+    alike = any(same_text(value, each) for each in constraint.values)
     match constraint.comparison:
         case "=" | "in":
             return alike
         case "!=":
             return not alike
-    left, right = _read_number(value), _read_number(wanted[0])
+    left, right = _read_number(value), _read_number(constraint.values[0])
     if left is None or right is None:
         return False
     match constraint.comparison:

@@ -43,7 +43,6 @@ from osler.methods.kag.logical_forms import (
     Operation,
     PlanStep,
     Retrieval,
-    SpoNode,
 )
 from osler.methods.kag.reader import FUNCTION, read_form
 
@@ -136,7 +135,7 @@ def _read_written(
                 mended.append(f"step {number} could not be read and was left out")
                 continue
             mended.append(f"step {number}'s action could not be read: its words are looked up")
-            found.append((step.number, step.words, _words_lookup(number, step.words)))
+            found.append((step.number, step.words, Retrieval.of_words(number, step.words)))
     return found, mended, errors
 
 
@@ -144,12 +143,6 @@ def _read_action(step: WrittenStep) -> Form:
     if not step.action:
         raise MalformedOutput(step.words, expected="an Action for each Step")
     return read_form(step.action)[0]
-
-
-def _words_lookup(number: int, words: str) -> Retrieval:
-    """A lookup of a step's words, whose result has the usual name."""
-    subject = SpoNode(f"s{number}", "question", words)
-    return Retrieval(subject, SpoNode(f"p{number}", "answer"), SpoNode(f"o{number}"))
 
 
 def _number_steps(found: list[_Read]) -> Iterator[PlanStep]:
@@ -165,13 +158,13 @@ LONGEST_ANSWER = 160
 """Characters of an answer, under a grammar."""
 
 
-def boxed_answer(*, longest: int = LONGEST_ANSWER) -> Node:
-    return seq(r"<answer>\boxed{", free_text(longest, without="<{}"), "}</answer>")
+def boxed_answer() -> Node:
+    return seq(r"<answer>\boxed{", free_text(LONGEST_ANSWER, without="<{}"), "}</answer>")
 
 
-def boxed_grammar(*, longest: int = LONGEST_ANSWER, reason: int = 0) -> Grammar:
+def boxed_grammar(*, reason: int = 0) -> Grammar:
     """`reason`: characters of reasoning that may come first."""
-    return Grammar("boxed", after_reasoning(boxed_answer(longest=longest), reason))
+    return Grammar("boxed", after_reasoning(boxed_answer(), reason))
 
 
 _MOST_PLAIN = 600
@@ -261,7 +254,8 @@ def _step_node(longest: int) -> Node:
 
 
 def _form_node(longest: int) -> Node:
-    alias = named_rule("alias", _alias_node())
+    letters = repeat(chars("", ("a", "z"), ("A", "Z")), 1, 10)
+    alias = named_rule("alias", seq(letters, maybe(repeat(chars("", ("0", "9")), 1, 2))))
     text = named_rule("text", _text_node(longest))
     items = seq(
         "[", _item_node(longest), repeat(seq(",", maybe(" "), _item_node(longest)), 0, 7), "]"
@@ -288,11 +282,6 @@ def _retrieval_node(alias: Node, longest: int) -> Node:
     constraint = named_rule("constraint", seq(", ", chars("spo"), ".", kind, "=", value))
     parts = seq("Retrieval(s=", entity, ", p=", edge, ", o=", entity)
     return seq(parts, repeat(constraint, 0, 3), ")")
-
-
-def _alias_node() -> Node:
-    letters = repeat(chars("", ("a", "z"), ("A", "Z")), 1, 10)
-    return seq(letters, maybe(repeat(chars("", ("0", "9")), 1, 2)))
 
 
 def _item_node(longest: int) -> Node:

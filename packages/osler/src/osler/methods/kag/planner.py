@@ -16,8 +16,6 @@ from osler.prompts import RenderedPrompt, render_prompt
 from osler.trace import FormNode, FormsPlanned, Run
 from osler.types import Language, Question
 
-DECOMPOSE = "kag/decompose"
-"""The prompt of Table 1."""
 Origin = Literal["planner", "user", "fallback", "formula"]
 
 
@@ -31,22 +29,17 @@ class Decomposer:
     """Asks for a plan; falls back to a single retrieval when none can be read."""
 
     speaker: Speaker
-    steps: int = 6
-    """Most steps under a grammar."""
-    longest: int = 60
-    """Characters of a name under a grammar."""
     example: bool = False
     """Whether the paper's worked example stands before the question: for untrained models."""
 
     async def decompose(self, question: Question, run: Run) -> LogicalPlan:
-        grammar = plan_grammar(steps=self.steps, longest=self.longest)
         shown = example_turns(question.language) if self.example else ()
         try:
             reading = await self.speaker.ask(
-                plan_prompt(DECOMPOSE, question),
+                plan_prompt(question),
                 lambda reply: read_plan_tolerantly(reply.text),
                 run,
-                grammar=grammar,
+                grammar=plan_grammar(),
                 shown=shown,
             )
         except MalformedOutput as error:
@@ -92,22 +85,15 @@ EXAMPLES: Mapping[Language, tuple[str, str]] = {
 
 def example_turns(language: Language) -> list[Message]:
     """The worked example as conversation turns."""
-    return [
-        Message("user", _example_prompt(language).text),
-        Message("assistant", EXAMPLES[language][1]),
-    ]
+    asked, plan = EXAMPLES[language]
+    prompt = plan_prompt(Question("example", asked, language=language))
+    return [Message("user", prompt.text), Message("assistant", plan)]
 
 
-def _example_prompt(language: Language) -> RenderedPrompt:
-    return plan_prompt(DECOMPOSE, Question("example", EXAMPLES[language][0], language=language))
-
-
-def plan_prompt(template: str, question: Question) -> RenderedPrompt:
+def plan_prompt(question: Question) -> RenderedPrompt:
+    """The prompt of Table 1."""
     return render_prompt(
-        template,
-        question.language,
-        question=question.text,
-        options=question.lettered,
+        "kag/decompose", question.language, question=question.text, options=question.lettered
     )
 
 

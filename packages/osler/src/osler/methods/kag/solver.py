@@ -34,7 +34,7 @@ from osler.methods.kag.planner import Decomposer, FormPlanner
 from osler.methods.kag.variables import Dependencies, Variables, find_dependencies
 from osler.trace import BudgetExceeded, FormSolved, Noted, Run
 from osler.trace.ordered import OrderedEvents, gather
-from osler.types import Halt, Hit, Question, Retriever, Solution
+from osler.types import Halt, Question, Retriever, Solution
 
 DECODING = Sampling(temperature=0.0, max_tokens=8192, seed=42)
 """The released code's; its top_p of 0.95 changes nothing at temperature 0."""
@@ -118,8 +118,11 @@ class Thinker:
             answer = await self.composer.conclude(question, (), "", run)
             why, decided = f"spent: {spent}", who_decided(self.composer, UNDECIDED)
             return Solution(answer, Halt.BUDGET, why, run.usage, decided)
-        if not self.last_deduce:
-            plan = _leave_to_answer(plan, run)
+        if not self.last_deduce and len(plan.steps) > 1:
+            *before, last = plan.steps
+            if isinstance(last.action, Deduce):
+                run.emit(Noted(f"step {last.n} is left to the answer"))
+                plan = LogicalPlan(tuple(before))
         graph = find_dependencies(plan)
         answers = await self._solve_steps(question, plan, graph, run)  # §3.1.2, depth
         return await self._conclude_answer(question, plan, answers, run)  # §3.4, Output
@@ -198,26 +201,24 @@ class Thinker:
         self, question: Question, step: PlanStep, asked: str, known: Variables, run: Run
     ) -> SubAnswer:
         """Carries out a step's action with its references filled in."""
-        n, language, rests = step.n, question.language, _rests_on(known)
+        n, language = step.n, question.language
+        # The evidence of a computed step is that of the steps it was computed from.
+        rests = merge_hits(*(each.hits for each in known.awaited))
         match step.action:
             case Retrieval() as form:
                 first, *others = known.fill_form(form)
-                waits = sorted(known.graph.waits[n])
-                lines = [known.answers[m].prompt_line for m in waits if m in known.answers]
+                lines = [each.prompt_line for each in known.awaited]
                 awaited = any(n in needed for needed in known.graph.waits.values())
                 step = replace(step, action=first, others=tuple(others), awaited=awaited)
                 return await self.depth.solve(step, asked, lines, language, run)
-            case Math(content=content, target=target) as form:
-                if (combined := known.compute_set(form)) is not None:
+            case Math() | Deduce() as form:
+                if isinstance(form, Math) and (combined := known.compute_set(form)) is not None:
                     return SubAnswer(n, asked, combined, rests)
-                filled = [*map(known.fill_item, content), question.text]
-                form = replace(form, target=known.fill_text(target))
-                text = await self.calculator.solve(n, form, filled, language, run)
-                return SubAnswer(n, asked, text, rests)
-            case Deduce(content=content, target=target) as form:
-                filled = [*map(known.fill_item, content), question.text]
-                form = replace(form, target=known.fill_text(target))
-                text = await self.deducer.solve(n, form, filled, language, run)
+                form, content = known.fill_computed(form, question)
+                if isinstance(form, Math):
+                    text = await self.calculator.solve(n, form, content, language, run)
+                else:
+                    text = await self.deducer.solve(n, form, content, language, run)
                 return SubAnswer(n, asked, text, rests)
             case Output(variables=variables):
                 values = filter(None, map(known.value_of, variables))
@@ -230,7 +231,7 @@ class Thinker:
     ) -> Solution:
         """Answers the question from the sub-questions and their answers (§3.4, Output)."""
         done = [answers[step.n] for step in plan.steps if step.n in answers]
-        hits = _collect_evidence(done)
+        hits = merge_hits(*(answer.hits for answer in done))
         if self.pool is not None and not run.exhausted_bound:
             with suppress(BudgetExceeded):
                 hits = merge_hits(hits, await self.pool.find_passages(question, run))
@@ -264,14 +265,6 @@ class Thinker:
         return Solution(answer, halt, why, run.usage, decided)
 
 
-def _leave_to_answer(plan: LogicalPlan, run: Run) -> LogicalPlan:
-    """The plan without the Deduce that ends it, which the trace then has a word of."""
-    kept = plan.without_last_deduce()
-    if kept is not plan:
-        run.emit(Noted(f"step {plan.steps[-1].n} is left to the answer"))
-    return kept
-
-
 def _is_concluded(plan: LogicalPlan, answers: Mapping[int, SubAnswer]) -> bool:
     """Whether every step has an answer for which no other step waits: those decide the question."""
     waits = find_dependencies(plan).waits
@@ -297,14 +290,3 @@ def _needs_all(form: Form, known: Variables) -> bool:
             return len(known.missing) == len(known.graph.waits[known.n])
         case Output():
             return False
-
-
-def _rests_on(known: Variables) -> tuple[Hit, ...]:
-    """The evidence of a computed step: that of the steps it was computed from."""
-    waits = sorted(known.graph.waits[known.n])
-    return _collect_evidence([known.answers[m] for m in waits if m in known.answers])
-
-
-def _collect_evidence(answers: list[SubAnswer]) -> tuple[Hit, ...]:
-    """The passages behind the answers, each once, in step order."""
-    return merge_hits(*(answer.hits for answer in answers))

@@ -27,6 +27,7 @@ from osler.methods.kag.logical_forms import (
     SpoNode,
     SubAnswer,
 )
+from osler.types import Question
 
 REFERENCE = re.compile(r"#(\d{1,4})(?!\d)")
 """The whole number: "#1" is not found in "#10"."""
@@ -161,10 +162,7 @@ def _referring_text(step: PlanStep) -> str:
         case Output(variables=variables):
             return " ".join((step.question, *variables))
         case Retrieval(constraints=constraints) as form:
-            values = (each.value for each in constraints)
-            told = (
-                value for each in values for value in ((each,) if isinstance(each, str) else each)
-            )
+            told = (value for each in constraints for value in each.values)
             return " ".join((step.question, *(node.name for node in form.nodes), *told))
 
 
@@ -176,9 +174,7 @@ def _mentioned_aliases(form: Form) -> Iterator[tuple[str, bool]]:
                 if node.alias:
                     yield node.alias, node is form.s and not (node.type or node.name)
             for constraint in form.constraints:
-                values = constraint.value
-                for value in (values,) if isinstance(values, str) else values:
-                    yield value, False
+                yield from ((value, False) for value in constraint.values)
         case Math(content=content) | Deduce(content=content):
             for item in content:
                 yield item, re.fullmatch(r"(?:[spo]|math|deduce)\d+", item) is not None
@@ -243,18 +239,30 @@ class Variables:
     @property
     def missing(self) -> tuple[str, ...]:
         """The steps that this one waits for and that have no answer, as "#1"."""
-        waits = sorted(self.graph.waits[self.n])
-        return tuple(f"#{m}" for m in waits if not self._said.get(m))
+        return tuple(f"#{m}" for m in sorted(self.graph.waits[self.n]) if m not in self._said)
+
+    @property
+    def awaited(self) -> list[SubAnswer]:
+        """What is known of the steps that this one waits for, in their order."""
+        return [self.answers[m] for m in sorted(self.graph.waits[self.n]) if m in self.answers]
 
     def fill_text(self, text: str) -> str:
         """The text with "#n" replaced by answers; one without an answer stays."""
-        return REFERENCE.sub(lambda match: self._said.get(int(match[1])) or match[0], text)
+        return fill_references(text, self._said)
 
     def fill_item(self, item: str) -> str:
         """An item of a Math's or Deduce's content: an alias as "o1 = value", else its text."""
         if item in self.bound:
             return f"{item} = {self.bound[item]}"
         return self.fill_text(item)
+
+    def fill_computed(
+        self, form: Math | Deduce, question: Question
+    ) -> tuple[Math | Deduce, list[str]]:
+        """A form with its target filled in, and what it is computed from: its content, and the
+        question, which may tell what no step found."""
+        content = [*map(self.fill_item, form.content), question.text]
+        return replace(form, target=self.fill_text(form.target)), content
 
     def value_of(self, item: str) -> str:
         """The value of an Output's variable; "" when it has none."""
@@ -288,12 +296,10 @@ class Variables:
     def _set_of(self, item: str) -> EntitySet | None:
         """What an alias or a "#n" stands for; `None` for a text and for what has no value."""
         name = item.strip()
-        is_reference = name in self.bound or (
-            REFERENCE.fullmatch(name) and self._said.get(int(name[1:]))
-        )
-        if not is_reference:
+        step = int(name[1:]) if REFERENCE.fullmatch(name) else 0
+        if name not in self.bound and step not in self._said:
             return None
-        step = self.graph.bound.get(name, int(name[1:]) if REFERENCE.fullmatch(name) else 0)
+        step = self.graph.bound.get(name, step)
         return EntitySet(self._values(name), self.graph.types.get(step, ""))
 
     def fill_form(self, form: Retrieval) -> list[Retrieval]:
@@ -306,27 +312,25 @@ class Variables:
 
     @cached_property
     def _said(self) -> Mapping[int, str]:
-        return {m: answer.text for m, answer in self.answers.items()}
+        return {m: answer.text for m, answer in self.answers.items() if answer.text}
 
     def _values(self, name: str) -> tuple[str, ...]:
         """The entities that an alias or a text with "#n" stands for."""
         if (filled := self.bound.get(name)) is not None:
             return split_entities(filled)
         if REFERENCE.fullmatch(name.strip()):
-            said = self._said.get(int(name.strip()[1:]), "")
+            said = self._said.get(int(name.strip()[1:]))
             return split_entities(said) if said else (name,)
         return (self.fill_text(name),)
 
     def _fill_node(self, node: SpoNode) -> list[SpoNode]:
-        if node.name:
-            return [replace(node, name=value) for value in self._values(node.name)]
-        if node.alias in self.bound:
-            return [replace(node, name=value) for value in self._values(node.alias)]
-        return [node]
+        if not node.name and node.alias not in self.bound:
+            return [node]
+        return [replace(node, name=value) for value in self._values(node.name or node.alias)]
 
     def _fill_constraint(self, constraint: Constraint) -> Constraint:
-        told = constraint.value if isinstance(constraint.value, tuple) else (constraint.value,)
-        values = tuple(dict.fromkeys(value for each in told for value in self._values(each)))
+        filled = (value for each in constraint.values for value in self._values(each))
+        values = tuple(dict.fromkeys(filled))
         if constraint.comparison == "in":
             return replace(constraint, value=values)
         # "is o1" of several entities is "is one of them".
