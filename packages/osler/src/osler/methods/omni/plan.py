@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from osler.errors import MalformedOutput
 from osler.llm.core.grammar import (
@@ -40,7 +40,6 @@ from osler.trace import PlannedQuery
 
 PlannerName = Literal["original", "query2doc", "prompting", "reflexion", "serts", "trained"]
 """The planners' names in settings, the only list of them."""
-PLANNERS: tuple[PlannerName, ...] = get_args(PlannerName)
 MOST = 3
 """Queries for a source (§4.1)."""
 LONGEST = QUERY_LIMIT

@@ -32,11 +32,8 @@ def find_written_plans(reply: str, sources: Sequence[str]) -> list[Tags]:
             seen = set()
         seen.add(source)
         plans[-1].append((source, content))
-    return (
-        plans
-        or [tags for tags in (_json_tags(reply, sources),) if tags]
-        or [tags for tags in (_labelled_tags(reply, sources),) if tags]
-    )
+    untagged = not plans and (_json_tags(reply, sources) or _labelled_tags(reply, sources))
+    return [untagged] if untagged else plans
 
 
 def _json_tags(reply: str, sources: Sequence[str]) -> Tags:
@@ -57,8 +54,7 @@ def _json_tags(reply: str, sources: Sequence[str]) -> Tags:
 
 def _labelled_tags(reply: str, sources: Sequence[str]) -> Tags:
     """`**book**: query ; query`, and the lines of a list below it."""
-    names = {source.casefold(): source for source in sources}
-    either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    names, either = _names_of(sources)
     label = re.compile(
         rf"^[\s*_`#>-]*({either})[\s*_`]*[:：][*_`]*[^\S\n]*", re.IGNORECASE | re.MULTILINE
     )
@@ -70,12 +66,17 @@ def _labelled_tags(reply: str, sources: Sequence[str]) -> Tags:
     return found
 
 
+def _names_of(sources: Sequence[str]) -> tuple[dict[str, str], str]:
+    """The sources by their names in small letters, and a pattern of any of these."""
+    names = {source.casefold(): source for source in sources}
+    # Longer names first: a source's name may be a prefix of another's.
+    return names, "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+
+
 def _tag_contents(reply: str, sources: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """The content of each source's tag, in the order of the reply, and what stands between the tag
     before and it."""
-    names = {source.casefold(): source for source in sources}
-    # Longer names first: a source's name may be a prefix of another's.
-    either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    names, either = _names_of(sources)
     tag = re.compile(rf"[<＜]\s*(/?)\s*({either})\s*(/?)\s*[>＞]", re.IGNORECASE)
     tags = list(tag.finditer(clean_text(reply)))
     for before, this, following in zip([None, *tags], tags, [*tags[1:], None], strict=False):

@@ -14,7 +14,7 @@ show a new child its ancestors and elder siblings.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import log, sqrt
@@ -23,7 +23,7 @@ from typing import Protocol
 from osler.errors import MalformedOutput
 from osler.llm.core.ask import Speaker
 from osler.llm.core.grammar import Grammar, alt, free_text, seq
-from osler.methods.omni.plan import DroppedQuery, Query, SourcePlan
+from osler.methods.omni.plan import Query, SourcePlan
 from osler.methods.omni.planners import Proposal, SourceDescription, plan_fallback, source_variables
 from osler.methods.omni.planners.single import PlanAttempt, Proposer
 from osler.methods.omni.retriever import PlannedRetriever
@@ -136,41 +136,52 @@ ROUNDS = 8
 
 
 @dataclass(frozen=True)
-class Reflexion:
-    """One path of plans for all sources; the best one wins, of equals the later."""
+class JudgedPlanner:
+    """What plans with feedback are made of, searched and judged by."""
 
     proposer: Proposer
     retriever: PlannedRetriever
     evaluator: Evaluator
     rounds: int = ROUNDS
 
+    async def try_plan(
+        self,
+        question: Question,
+        tried: Sequence[PlanAttempt],
+        found: dict[Query, LookupResult],
+        run: Run,
+        *,
+        number: int,
+        parent: int,
+        source: str = "",
+    ) -> PlanAttempt:
+        """A plan in view of those `tried`, searched into `found` and judged; for one source alone
+        where it is named."""
+        proposer = self.proposer.for_source(source) if source else self.proposer
+        reading = await proposer.propose(question, run, tried)
+        results = await self.retriever.gather_results(reading.plan, run, known=found)
+        found |= results
+        said = await self.evaluator.evaluate_documents(question, results, proposer.offers, run)
+        queries = reading.plan.planned_queries
+        run.emit(PlanScored(source, number, parent, queries, said.score, said.suggestion))
+        ends = said.score == BEST or bool(said.unread)
+        return PlanAttempt(reading.plan, said.score, said.suggestion, reading.dropped, ends)
+
+
+class Reflexion(JudgedPlanner):
+    """One path of plans for all sources; the best one wins, of equals the later."""
+
     async def plan(self, question: Question, run: Run) -> Proposal:
         tried: list[PlanAttempt] = []
         found: dict[Query, LookupResult] = {}
-        dropped: dict[SourcePlan, tuple[DroppedQuery, ...]] = {}
         try:
             for number in range(1, self.rounds + 1):
-                reading = await self.proposer.propose(
-                    question, run, tried
-                )  # 1: all feedback so far
-                dropped[reading.plan] = reading.dropped
-                results = await self.retriever.gather_results(reading.plan, run, known=found)
-                found |= results
-                said = await self.evaluator.evaluate_documents(  # 2
-                    question, results, self.proposer.offers, run
+                # All feedback so far is told.
+                attempt = await self.try_plan(
+                    question, tried, found, run, number=number, parent=number - 1
                 )
-                tried.append(PlanAttempt(reading.plan, said.score, said.suggestion))
-                run.emit(
-                    PlanScored(
-                        "",
-                        number,
-                        number - 1,
-                        reading.plan.planned_queries,
-                        said.score,
-                        said.suggestion,
-                    )
-                )
-                if said.score == BEST or said.unread:
+                tried.append(attempt)
+                if attempt.ends:
                     break
         except MalformedOutput as error:
             if not tried:
@@ -182,7 +193,7 @@ class Reflexion:
             run.emit(Noted(f"planning was cut short: {spent}"))
         # Of equal scores the later plan: it has seen more feedback.
         best = max(reversed(tried), key=lambda attempt: attempt.score)
-        return Proposal(best.plan, dropped=dropped[best.plan], found=found)
+        return Proposal(best.plan, dropped=best.dropped, found=found)
 
 
 WIDTH = 3
@@ -201,8 +212,6 @@ class PlanNode:
     visits: int = 0
     value: float = 0.0
     """Sum of the scores divided by 5, of this node and its descendants."""
-    unread: bool = False
-    """Whether the judge of its plan could not be read."""
 
     def uct(self, exploration: float) -> float:
         """UCB1 value. Raises `ValueError` for a root and for a node without visits."""
@@ -239,7 +248,6 @@ class PlanTree:
 
     root: PlanNode = field(default_factory=PlanNode)
     found: dict[Query, LookupResult] = field(default_factory=dict)
-    dropped: dict[SourcePlan, tuple[DroppedQuery, ...]] = field(default_factory=dict)
 
     @property
     def best_node(self) -> PlanNode | None:
@@ -249,41 +257,45 @@ class PlanTree:
 
 
 @dataclass(frozen=True)
-class SeRTS:
-    proposer: Proposer
-    retriever: PlannedRetriever
-    evaluator: Evaluator
-    rounds: int = ROUNDS
+class SeRTS(JudgedPlanner):
     width: int = WIDTH
-    exploration: float = EXPLORATION
 
     async def plan(self, question: Question, run: Run) -> Proposal:
         names = self.proposer.source_names
         trees = await gather_ordered(
             run, [partial(self.grow_tree, name, question) for name in names]
         )
-        best = [
-            (tree, node.attempt.plan) for tree in trees if (node := tree.best_node) and node.attempt
-        ]
+        nodes = [node for tree in trees if (node := tree.best_node)]
+        best = [node.attempt for node in nodes if node.attempt]
         if not best:
             if run.spent:
                 raise BudgetExceeded(run.spent)
             return plan_fallback(question, self.proposer.offers, "not for any source", run)
         return Proposal(
-            SourcePlan.of(query for _, plan in best for query in plan.queries),
-            dropped=tuple(each for tree, plan in best for each in tree.dropped[plan]),
+            SourcePlan.of(query for attempt in best for query in attempt.plan.queries),
+            dropped=tuple(each for attempt in best for each in attempt.dropped),
             found={query: result for tree in trees for query, result in tree.found.items()},
         )
 
     async def grow_tree(self, source: str, question: Question, run: Run) -> PlanTree:
         """Grows the tree of one source: at most `rounds` plans, fewer after a plan of score 5."""
-        tree, proposer = PlanTree(), self.proposer.for_source(source)
+        tree = PlanTree()
         try:
             for number in range(1, self.rounds + 1):
                 parent = self._select_node(tree.root)
-                node = await self._expand_node(tree, parent, number, proposer, question, run)
+                # Expansion and evaluation: a child's plan is searched and its results scored.
+                attempt = await self.try_plan(
+                    question,
+                    parent.known_attempts,
+                    tree.found,
+                    run,
+                    number=number,
+                    parent=parent.number,
+                    source=source,
+                )
+                parent.children.append(node := PlanNode(number, attempt, parent))
                 back_propagate(node)
-                if _node_score(node) == BEST or node.unread:
+                if attempt.ends:
                     break
         except MalformedOutput as error:
             run.emit(Noted(f"no further plan for {source}: {error.message}"))
@@ -295,39 +307,7 @@ class SeRTS:
         """Selection: descends along the best children to the first node that may have more."""
         # Full nodes are passed through; the first with room gets the new child.
         while len(node.children) >= self.width:
-            node = max(node.children, key=lambda child: child.uct(self.exploration))
-        return node
-
-    async def _expand_node(
-        self,
-        tree: PlanTree,
-        parent: PlanNode,
-        number: int,
-        proposer: Proposer,
-        question: Question,
-        run: Run,
-    ) -> PlanNode:
-        """Expansion and evaluation: adds a child, searches its plan and scores the results."""
-        reading = await proposer.propose(question, run, parent.known_attempts)
-        results = await self.retriever.gather_results(reading.plan, run, known=tree.found)
-        tree.found |= results
-        said = await self.evaluator.evaluate_documents(question, results, proposer.offers, run)
-        tree.dropped[reading.plan] = reading.dropped
-        attempt = PlanAttempt(reading.plan, said.score, said.suggestion)
-        node = PlanNode(number, attempt, parent, unread=bool(said.unread))
-        parent.children.append(node)
-        # One tree per source: the proposer has exactly one.
-        (source,) = proposer.source_names
-        run.emit(
-            PlanScored(
-                source,
-                number,
-                parent.number,
-                reading.plan.planned_queries,
-                said.score,
-                said.suggestion,
-            )
-        )
+            node = max(node.children, key=lambda child: child.uct(EXPLORATION))
         return node
 
 

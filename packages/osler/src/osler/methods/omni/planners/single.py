@@ -24,6 +24,7 @@ from osler.llm.core.grammar import Grammar, alt, free_text, repeat, seq
 from osler.methods.omni.dossier import SavedPlan
 from osler.methods.omni.plan import (
     MOST,
+    DroppedQuery,
     PlanReading,
     Query,
     SourcePlan,
@@ -89,21 +90,20 @@ class TermExtractor:
     D.3)."""
 
     speaker: Speaker
-    at_most: int = TERMS
     among: Callable[[str], Sequence[str]] | None = None
     """Names found in a question, among which a small model must choose; `None` = any words."""
 
     async def extract_queries(self, question: Question, run: Run) -> list[Query]:
         """The graph queries; empty, with a note, when no term can be read. Raises
         `BudgetExceeded`."""
-        prompt = render_question_prompt("omni/terms", question, at_most=self.at_most)
+        prompt = render_question_prompt("omni/terms", question, at_most=TERMS)
         names = self.among(question.text) if self.among else ()
         try:
             terms = await self.speaker.ask(
                 prompt,
-                lambda reply: parse_terms(reply.text, at_most=self.at_most),
+                lambda reply: parse_terms(reply.text),
                 run,
-                grammar=terms_grammar(at_most=self.at_most, among=names),
+                grammar=terms_grammar(among=names),
             )
         except MalformedOutput as error:
             run.emit(Noted(f"the graph is not asked: {error.message}"))
@@ -127,9 +127,8 @@ def parse_terms(reply: str, *, at_most: int = TERMS) -> tuple[str, ...]:
         parts = re.split(r",\s|，", tags[-1])  # not at every comma: 1,25-dihydroxyvitamin D
     terms = [one_line(part).strip(" ,，") for part in parts]
     kept: dict[str, str] = {}
-    for term in terms:
-        if term:
-            kept.setdefault(term.casefold(), term)
+    for term in filter(None, terms):
+        kept.setdefault(term.casefold(), term)
     if not kept:
         raise MalformedOutput(reply, expected=_EXPECTED)
     return tuple(kept.values())[:at_most]
@@ -219,6 +218,10 @@ class PlanAttempt:
     score: int
     """0 to 5."""
     suggestion: str
+    dropped: tuple[DroppedQuery, ...] = ()
+    """Text of the reply that is not in the plan."""
+    ends: bool = False
+    """Whether nothing better is to be sought, or nothing leads there."""
 
 
 def plan_prompt(
@@ -253,8 +256,6 @@ class Proposer:
         """Proposes a plan in view of the attempts `tried`.
 
         Raises `MalformedOutput` for replies without any source's tag, and `BudgetExceeded`.
-
-
         Without sources the model is not asked.
         """
         if not self.offers:
