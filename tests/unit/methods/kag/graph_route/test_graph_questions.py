@@ -196,15 +196,15 @@ def test_numbers_verdicts_and_comparisons_keep_their_sets(graph: Graph) -> None:
     one, two = genes.format(n=1, name="gammitis"), genes.format(n=2, name="deltosis")
     count = run_plan(graph, one, "Math(content=['o1'], target='count')->m1", "Output(m1)")
     assert isinstance(count, Amount)
-    assert (count.value, count.counted.names) == (2.0, ("GEN1", "GEN2"))
+    assert (count.value, count.concepts.names) == (2.0, ("GEN1", "GEN2"))
     most = run_plan(graph, one, two, "Math(content=['o1', 'o2'], target='most')->m1", "Output(m1)")
     assert isinstance(most, Comparison)
-    assert (most.best.origin, dict(most.sizes)) == ("gammitis", {"gammitis": 2, "deltosis": 1})
+    assert (most.concepts.origin, dict(most.sizes)) == ("gammitis", {"gammitis": 2, "deltosis": 1})
     shared = run_plan(
         graph, one, two, "Deduce(op=judgement, content=['o1', 'o2'], target='x')->d1", "Output(d1)"
     )
     assert isinstance(shared, Verdict)
-    assert (shared.holds, shared.because.names) == (True, ("GEN2",))
+    assert (shared.holds, shared.concepts.names) == (True, ("GEN2",))
 
 
 @pytest.mark.parametrize(

@@ -98,16 +98,23 @@ class GraphSets:
 
     def _find_relations(self, question: str, k: int) -> list[Hit]:
         if question.startswith(_WIRE):
-            return self._run_given(read_plan(question), k)
-        reading = self._read(question)
-        # One fact is searched as any question is, and no English encoder is loaded for it.
-        if len(reading.starts) < 2 and not reading.kinds and reading.language == "en":
-            return []
-        found = self._settle(reading)
-        if found is None or len(found[0].steps) < 3:
-            return []
-        hits = self._hits_of(*found)
+            found = self._execute(read_plan(question))
+        else:
+            reading = self._read(question)
+            # One fact is searched as any question is, and no English encoder is loaded for it.
+            if len(reading.starts) < 2 and not reading.kinds and reading.language == "en":
+                return []
+            found = self._settle(reading)
+            if found is None or len(found[0].steps) < 3:
+                return []
+        hits = self._hits_of(*found) if found else []
         return hits if len(hits) <= k else []
+
+    def _execute(self, plan: LogicalPlan) -> SettledPlan | None:
+        try:
+            return plan, execute_plan(plan, GraphLookup(self.graph))
+        except BadCalculation:
+            return None
 
     def settle(self, question: str) -> SettledPlan | None:
         """The plan of a question with the value of each step; `None` where no answer is likely."""
@@ -150,11 +157,10 @@ class GraphSets:
     def _look_up(self, query: GraphQuery) -> SettledPlan | None:
         """The plan of a query and what it comes to; `None` for nothing. What a question names is no
         answer to it: others are left."""
-        plan = write_plan(query)
-        try:
-            values = execute_plan(plan, GraphLookup(self.graph))
-        except BadCalculation:
+        settled = self._execute(write_plan(query))
+        if settled is None:
             return None
+        plan, values = settled
         value = values[plan.steps[-1].n]
         members = _set_of(value).members
         named = members.keys() & {id for start in query.starts for id in start.concepts}
@@ -165,14 +171,7 @@ class GraphSets:
             both = (start, start), (*query.chains, ())
             without = replace(query, starts=both[0], chains=both[1], operation="difference")
             return self._look_up(without)
-        return (plan, values) if members or isinstance(value, Verdict) else None
-
-    def _run_given(self, plan: LogicalPlan, k: int) -> list[Hit]:
-        try:
-            hits = self._hits_of(plan, execute_plan(plan, GraphLookup(self.graph)))
-        except BadCalculation:
-            return []
-        return hits if len(hits) <= k else []
+        return settled if members or isinstance(value, Verdict) else None
 
     def _hits_of(self, plan: LogicalPlan, values: Mapping[int, Value]) -> list[Hit]:
         text = render_plan(plan)
@@ -260,15 +259,7 @@ def _edges_of(value: Value) -> tuple[Edge, ...]:
 
 
 def _set_of(value: Value) -> ConceptSet:
-    match value:
-        case ConceptSet():
-            return value
-        case Amount(_, counted):
-            return counted
-        case Verdict(_, because, _):
-            return because
-        case Comparison(best, _):
-            return best
+    return value if isinstance(value, ConceptSet) else value.concepts
 
 
 def _said(value: Value) -> frozenset[str]:

@@ -73,40 +73,32 @@ class GraphQuery:
 def write_plan(query: GraphQuery) -> LogicalPlan:
     """The query as logical forms (§3.1.1)."""
     steps: list[PlanStep] = []
+
+    def add(words: str, form: Form) -> None:
+        steps.append(PlanStep(len(steps) + 1, words, form))
+
     ends = [
         _write_chain(steps, f"'{start.name}'", SpoNode(f"s{n}", min(start.kinds), start.name), hops)
         for n, (start, hops) in enumerate(zip(query.starts, query.chains, strict=True), 1)
     ]
     last = ends[0]
+    # What is excepted is named, and reached from nothing.
+    chained = list(zip(ends, query.starts, query.chains, strict=True))
+    content = tuple(end if hops else one.name for end, one, hops in chained)
     if query.operation == "judgement":
-        names = [
-            end if hops else one.name
-            for end, one, hops in zip(ends, query.starts, query.chains, strict=True)
-        ]
-        target = "permitted" if query.permits else "shared"
-        words = f"Do {' and '.join(names)} share anything?"
-        n = len(steps) + 1
-        steps.append(PlanStep(n, words, Deduce(Operation.JUDGEMENT, tuple(names), target, f"d{n}")))
-        steps.append(PlanStep(n + 1, "The answer", Output((f"d{n}",))))
-        return LogicalPlan(tuple(steps))
-    if query.operation:
-        # What is excepted is named, and reached from nothing.
-        chained = list(zip(ends, query.starts, query.chains, strict=True))
-        ends = [end if hops else one.name for end, one, hops in chained]
+        target, last = "permitted" if query.permits else "shared", f"d{len(steps) + 1}"
+        words = f"Do {' and '.join(content)} share anything?"
+        add(words, Deduce(Operation.JUDGEMENT, content, target, last))
+    elif query.operation:
         named = (f"#{end[1:]}" if hops else one.name for end, one, hops in chained)
         last = f"m{len(steps) + 1}"
-        words = f"The {query.operation} of {', '.join(named)}"
-        steps.append(PlanStep(len(steps) + 1, words, Math(tuple(ends), query.operation, last)))
-    last = (
-        _write_chain(steps, f"#{len(steps)}", SpoNode(last), query.after) if query.after else last
-    )
+        add(f"The {query.operation} of {', '.join(named)}", Math(content, query.operation, last))
+    if query.after:
+        last = _write_chain(steps, f"#{len(steps)}", SpoNode(last), query.after)
     if query.counted:
-        count = f"m{len(steps) + 1}"
-        steps.append(
-            PlanStep(len(steps) + 1, f"The count of #{len(steps)}", Math((last,), "count", count))
-        )
-        last = count
-    steps.append(PlanStep(len(steps) + 1, "The answer", Output((last,))))
+        last, counted = f"m{len(steps) + 1}", last
+        add(f"The count of #{len(steps)}", Math((counted,), "count", last))
+    add("The answer", Output((last,)))
     return LogicalPlan(tuple(steps))
 
 

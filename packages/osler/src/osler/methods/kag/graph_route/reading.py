@@ -132,8 +132,7 @@ class QuestionReader:
                 continue
             # A group without a Latin name is of lay words; what they mean comes first.
             lay = group.also[:1] if all(map(has_cjk, group.names)) else ()
-            found = next(filter(None, map(self.graph.find_exact, (*group.names, *lay))), [])
-            concepts = tuple(dict.fromkeys(one.concept for one in found))
+            concepts = self._concepts_named((*group.names, *lay))
             for name in written if concepts else ():
                 for match in re.finditer(re.escape(name), text):
                     yield ConceptMention(*match.span(), concepts)
@@ -144,8 +143,7 @@ class QuestionReader:
             own = [name for name in entity.names if name not in entity.also]
             if has_cjk(entity.written) or self.graph.find_exact(entity.written):
                 continue
-            found = next(filter(None, map(self.graph.find_exact, own)), [])
-            concepts = tuple(dict.fromkeys(one.concept for one in found))
+            concepts = self._concepts_named(own)
             words = r"\W+".join(map(re.escape, entity.written.split()))
             for match in re.finditer(rf"(?<![\w-]){words}(?![\w-])", text) if concepts else ():
                 yield ConceptMention(*match.span(), concepts)
@@ -155,9 +153,13 @@ class QuestionReader:
         for one in packaged_lexicon().find_names(text):
             if self.graph.find_exact(text[one.start : one.end]):
                 continue
-            found = next(filter(None, map(self.graph.find_exact, one.names)), [])
-            if concepts := tuple(dict.fromkeys(each.concept for each in found)):
+            if concepts := self._concepts_named(one.names):
                 yield ConceptMention(one.start, one.end, concepts)
+
+    def _concepts_named(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The concepts of the first of these names that the graph has."""
+        found = next(filter(None, map(self.graph.find_exact, names)), [])
+        return tuple(dict.fromkeys(one.concept for one in found))
 
     def _name_of(self, mention: ConceptMention) -> str:
         concept = self.graph.get_concept(mention.concepts[0])

@@ -8,13 +8,13 @@ keep what meets their constraints. A Math counts, intersects, unites, subtracts 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from osler.errors import BadCalculation
 from osler.graph.items import Edge
 from osler.graph.store import Graph
-from osler.methods.kag.graph_route.vocabulary import RelationKind, Vocabulary, read_vocabulary
+from osler.methods.kag.graph_route.vocabulary import RelationKind, read_vocabulary
 from osler.methods.kag.logical_forms import (
     Constraint,
     Deduce,
@@ -61,7 +61,7 @@ class Amount:
     """A number, with the set that was counted."""
 
     value: float
-    counted: ConceptSet
+    concepts: ConceptSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ class Verdict:
     """Whether the graph states it, with the relations that do."""
 
     holds: bool
-    because: ConceptSet
-    denies: bool = False
+    concepts: ConceptSet
+    denies: bool
     """Whether what is stated means no: it may not be given."""
 
     @property
@@ -83,7 +83,7 @@ class Verdict:
 class Comparison:
     """The given concept whose set is the largest or smallest, with the size of each."""
 
-    best: ConceptSet
+    concepts: ConceptSet
     sizes: tuple[tuple[str, float], ...]
 
 
@@ -105,10 +105,12 @@ def execute_plan(plan: LogicalPlan, lookups: FormLookup) -> dict[int, Value]:
                 found[n] = values[alias or f"#{n}"] = _compute(target, told)
             case Deduce(_, content, target, alias):
                 told = [_value_of(item, values, lookups) for item in content]
-                verdict = replace(shared_members(told), denies=target == "permitted")
+                shared = _combine("intersection", _sets_of(told, 2))
+                verdict = Verdict(bool(shared.members), shared, denies=target == "permitted")
                 found[n] = values[alias or f"#{n}"] = verdict
             case Output(variables):
-                found[n] = _output([_value_of(item, values, lookups) for item in variables])
+                told = [_value_of(item, values, lookups) for item in variables]
+                found[n] = told[0] if len(told) == 1 else _combine("union", _sets_of(told, 2))
     return found
 
 
@@ -132,7 +134,6 @@ class GraphLookup:
     """Looks forms up in a concept graph. Blocks: an async caller puts it in a thread."""
 
     graph: Graph
-    vocabulary: Vocabulary = field(default_factory=read_vocabulary)
 
     def retrieve(self, n: int, form: Retrieval, values: Values) -> ConceptSet:
         """Follows one relation, and narrows what the form's aliases stand for already."""
@@ -141,7 +142,7 @@ class GraphLookup:
         if start is None:
             raise BadCalculation(f"nothing is given of {form.s.alias} and {form.o.alias}")
         asked = form.p.type or form.p.name
-        relation = self.vocabulary.relations.get(asked.casefold().replace(" ", "_"))
+        relation = read_vocabulary().relations.get(asked.casefold().replace(" ", "_"))
         reached = self._follow(start, _edge_test(relation, asked, forward))
         wanted = form.o if forward else form.s
         reached = self._keep_kind(reached, wanted.type)
@@ -162,16 +163,16 @@ class GraphLookup:
     ) -> ConceptSet:
         """Both ends are known: each keeps the members that a relation joins to the other."""
         shared = _restrict(reached, lambda id: id in objects.members)
-        edges = [member.edges[-1] for member in shared.members.values()]
-        ends = {id for edge in edges for id in (edge.subject, edge.object)}
-        values[form.s.alias] = ConceptSet(
-            {
-                id: replace(one, edges=_join_edges(one.edges, _touching(edges, id)))
-                for id, one in subjects.members.items()
-                if id in ends
-            },
-            subjects.origin,
-        )
+        touching: dict[str, list[Edge]] = {}
+        for edge in (member.edges[-1] for member in shared.members.values()):
+            touching.setdefault(edge.subject, []).append(edge)
+            touching.setdefault(edge.object, []).append(edge)
+        joined = {
+            id: replace(one, edges=_join_edges(one.edges, touching[id]))
+            for id, one in subjects.members.items()
+            if id in touching
+        }
+        values[form.s.alias] = ConceptSet(joined, subjects.origin)
         return shared
 
     def _resolve(self, node: SpoNode, values: Values) -> ConceptSet | None:
@@ -191,9 +192,9 @@ class GraphLookup:
         told = [concept.name for id in named if (concept := self.graph.get_concept(id))]
         same = [found.concept for other in told for found in self.graph.find_exact(other)]
         ids = list(dict.fromkeys((*named, *same)))
-        known = self.vocabulary.kinds.get(kind)
+        known = read_vocabulary().kinds.get(kind)
         typed = self.graph.types_of(ids) if known and len(ids) > 1 else {}
-        ids = [id for id in ids if known and typed.get(id, frozenset()) & known.types] or ids
+        ids = [id for id in ids if known and typed.get(id, frozenset()) & known] or ids
         if not ids:
             raise BadCalculation(f"the graph has no concept {name!r}")
         return ConceptSet({id: Member(id, name) for id in ids}, name)
@@ -211,20 +212,18 @@ class GraphLookup:
                 source = start.members.get(near)
                 if source is None or not leads(edge, is_subject):
                     continue
-                known = found.get(far)
-                if known is None:
-                    found[far] = Member(far, name, (*source.edges, edge))
+                found.setdefault(far, Member(far, name, (*source.edges, edge)))
                 if len(found) > MOST_MEMBERS:
                     raise BadCalculation(f"more than {MOST_MEMBERS:,} concepts: ask more narrowly")
         return ConceptSet(found, start.origin)
 
     def _keep_kind(self, reached: ConceptSet, kind: str) -> ConceptSet:
         """The members of a kind; all of them where the kind is none of the vocabulary's."""
-        known = self.vocabulary.kinds.get(kind)
+        known = read_vocabulary().kinds.get(kind)
         if known is None or not reached.members:
             return reached
         typed = self.graph.types_of(list(reached.members))
-        return _restrict(reached, lambda id: bool(typed[id] & known.types))
+        return _restrict(reached, lambda id: bool(typed[id] & known))
 
     def _meet_constraints(
         self, reached: ConceptSet, constraints: Sequence[Constraint], place: str
@@ -247,8 +246,7 @@ class GraphLookup:
             typed = self.graph.types_of(list(reached.members))
             return {id: sorted(types) for id, types in typed.items()}
         values: dict[str, list[str]] = {}
-        relation = self.vocabulary.relations.get(property)
-        leads = _edge_test(relation, property, True)
+        leads = _edge_test(read_vocabulary().relations.get(property), property, True)
         for edge in self.graph.find_neighbours(list(reached.members)):
             if edge.subject in reached.members and leads(edge, True):
                 values.setdefault(edge.subject, []).append(edge.object_name)
@@ -276,10 +274,6 @@ def _edge_test(
 
 def _plain(text: str) -> str:
     return text.casefold().replace("_", " ").strip()
-
-
-def _touching(edges: Iterable[Edge], id: str) -> tuple[Edge, ...]:
-    return tuple(edge for edge in edges if id in (edge.subject, edge.object))
 
 
 def _restrict(found: ConceptSet, keep: Callable[[str], bool]) -> ConceptSet:
@@ -324,7 +318,7 @@ def _combine(operation: str, sets: Sequence[ConceptSet]) -> ConceptSet:
     return ConceptSet(members)
 
 
-def _join_edges(one: tuple[Edge, ...], other: tuple[Edge, ...]) -> tuple[Edge, ...]:
+def _join_edges(one: Iterable[Edge], other: Iterable[Edge]) -> tuple[Edge, ...]:
     return tuple(dict.fromkeys((*one, *other)))
 
 
@@ -344,15 +338,3 @@ def compare_sets(sets: Sequence[ConceptSet], *, largest: bool) -> Comparison:
     )
     best = ConceptSet({one.origin: Member(one.origin, one.origin, edges)}, one.origin)
     return Comparison(best, tuple((s.origin, size) for s, size in zip(sets, sizes, strict=True)))
-
-
-def shared_members(values: Sequence[Value]) -> Verdict:
-    """Whether the sets share a member."""
-    shared = _combine("intersection", _sets_of(values, 2))
-    return Verdict(bool(shared.members), shared)
-
-
-def _output(values: Sequence[Value]) -> Value:
-    if len(values) == 1:
-        return values[0]
-    return _combine("union", _sets_of(values, 2))

@@ -17,15 +17,6 @@ _AROUND = re.compile(r"\(\?<?[=!][^)]*\)")
 
 
 @dataclass(frozen=True, slots=True)
-class ConceptKind:
-    """What a concept is: a drug, a disease, a gene."""
-
-    name: str
-    types: frozenset[str]
-    """Semantic types of graphs."""
-
-
-@dataclass(frozen=True, slots=True)
 class RelationKind:
     """A relation that questions ask for, and the predicates by which graphs state it."""
 
@@ -51,23 +42,22 @@ class RelationKind:
 class Vocabulary:
     """Kinds and relations, with a pattern for the words of each kind in both languages."""
 
-    kinds: Mapping[str, ConceptKind]
+    kinds: Mapping[str, frozenset[str]]
+    """What a concept is, a drug, a disease, a gene, with the semantic types of graphs for it."""
     relations: Mapping[str, RelationKind]
     patterns: Mapping[Language, Mapping[str, re.Pattern[str]]]
     """By language and kind."""
 
     def kinds_of(self, types: frozenset[str]) -> frozenset[str]:
         """The kinds of a concept with these semantic types."""
-        return frozenset(name for name, kind in self.kinds.items() if kind.types & types)
+        return frozenset(name for name, own in self.kinds.items() if own & types)
 
 
 @cache
 def read_vocabulary() -> Vocabulary:
     """The vocabulary that comes with Osler."""
     tables = read_packaged_table(__package__, "relations.toml")
-    kinds = {
-        name: ConceptKind(name, frozenset(row["types"])) for name, row in tables["kind"].items()
-    }
+    kinds = {name: frozenset(row["types"]) for name, row in tables["kind"].items()}
     relations = {name: _make_relation(name, row) for name, row in tables["relation"].items()}
     patterns: dict[Language, dict[str, re.Pattern[str]]] = {
         "en": {name: _english(row["en"]) for name, row in tables["kind"].items()},
