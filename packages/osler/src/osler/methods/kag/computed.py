@@ -7,7 +7,6 @@ range, the answer is a question back, never a number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -89,18 +88,15 @@ _UNITS: dict[Language, dict[str, str]] = {
 class QuestionCalculator:
     """Answers a question by a formula; `None` where the question asks for no formula's value."""
 
-    formulas: Mapping[str, Formula] | None = None
-    """`None` = all of Osler's formulas."""
     read_tokens: ReadTokens | None = None
     """`None` = rules alone read the question."""
 
     async def solve(self, question: Question, run: Run) -> Solution | None:
-        known = FORMULAS if self.formulas is None else self.formulas
         text = prepare_text(question.text)
         pieces = read_pieces(text, self.read_tokens)
-        formula = named = choose_target(known, text, pieces)
+        formula = named = choose_target(FORMULAS, text, pieces)
         if formula is None and pieces and pieces.likeliest[1] >= _LIKELY:
-            formula = known.get(pieces.likeliest[0])
+            formula = FORMULAS.get(pieces.likeliest[0])
         if formula is None:
             return None
         # Few questions ask for a formula's value.
@@ -119,7 +115,7 @@ class QuestionCalculator:
         few = reading.told < _SEVERAL
         if named is None and (reading.problems or few):
             return None
-        if reading.unknown and few and find_target(known, text) is None:
+        if reading.unknown and few and find_target(FORMULAS, text) is None:
             return None
         if reading.problems:
             return self._ask_back(formula, reading, question, run)
@@ -132,7 +128,7 @@ class QuestionCalculator:
         asks = " ".join(ask_back(formula, each, question.language) for each in reading.problems)
         run.emit(Calculated(1, "formula", formula.id, "", asks))
         run.emit(FormSolved(1, "failed", ""))
-        title = _title_of(formula, question.language)
+        title = formula.title_in(question.language)
         note = _AGAIN[question.language].format(asks=asks, title=title)
         return _unanswered(note, question, run)
 
@@ -158,13 +154,9 @@ class QuestionCalculator:
 
 
 def _emit_plan(formula: Formula, question: Question, run: Run) -> None:
-    title = _title_of(formula, question.language)
+    title = formula.title_in(question.language)
     step = PlanStep(1, title, Math((question.text,), title, "math1"))
     run.emit(plan_event(LogicalPlan((step, PlanStep(2, title, Output(("math1",))))), "formula"))
-
-
-def _title_of(formula: Formula, language: Language) -> str:
-    return formula.title_zh if language == "zh" else formula.title
 
 
 def ask_back(formula: Formula, problem: SlotProblem, language: Language) -> str:
@@ -201,7 +193,7 @@ def computed_answer(
     language, formula = question.language, result.formula
     passage = formula_passage(formula, language)
     (hit,) = rank_hits([(passage, 1.0)], question.text, SOURCE)
-    title = _title_of(formula, language)
+    title = formula.title_in(language)
     inputs = ("、" if language == "zh" else ", ").join(_list_inputs(result, reading, language))
     text = _RESULT[language].format(title=title, value=value, inputs=inputs)
     return Answer(
@@ -214,7 +206,7 @@ def computed_answer(
 
 def formula_passage(formula: Formula, language: Language) -> Passage:
     """The formula, its publication and its limits as a passage that can be cited."""
-    title = _title_of(formula, language)
+    title = formula.title_in(language)
     unit = f" ({formula.unit})" if formula.unit else ""
     parts = (f"{title} = {formula.expression}{unit}.", formula.note, f"{formula.source}.")
     return Passage(
@@ -256,14 +248,13 @@ def format_result(result: FormulaResult) -> str:
 
 def _list_inputs(result: FormulaResult, reading: SlotReading, language: Language) -> list[str]:
     """The inputs that were told, with the wording of converted ones in brackets."""
-    units = {i.name: i.unit for i in result.formula.inputs if isinstance(i, NumberInput)}
-    flags = {i.name for i in result.formula.inputs if isinstance(i, FlagInput)}
+    units = result.formula.units
     listed = []
     for name, value in result.used.items():
         if name in result.assumed or name in reading.unknown:
             continue
         label = input_words()[name].names[language]
-        if name in flags:
+        if isinstance(value, bool):
             no = "无" if language == "zh" else "no "
             listed.append(label if value else f"{no}{label}")
             continue
@@ -276,7 +267,7 @@ def _list_inputs(result: FormulaResult, reading: SlotReading, language: Language
 
 def _say_value(name: str, value: Given, unit: str, language: Language) -> str:
     if isinstance(value, str):
-        choices = input_words()[name].choices or {}
+        choices = input_words()[name].choices
         return choices[value].names[language] if value in choices else value
     return f"{value:.4g} {_UNITS[language].get(unit, unit)}".rstrip()
 
@@ -290,16 +281,14 @@ def _is_converted(value: Given, told: str) -> bool:
 
 
 def _list_assumed(result: FormulaResult, reading: SlotReading, language: Language) -> list[str]:
-    flags = {i.name for i in result.formula.inputs if isinstance(i, FlagInput)}
-    units = {i.name: i.unit for i in result.formula.inputs if isinstance(i, NumberInput)}
-    joint = "、" if language == "zh" else ", "
-    absent = [input_words()[name].names[language] for name in result.assumed if name in flags]
-    usual = [
-        f"{input_words()[name].names[language]}"
-        f" {_say_value(name, result.used[name], units.get(name, ''), language)}"
-        for name in result.assumed
-        if name not in flags
-    ]
+    units, joint = result.formula.units, "、" if language == "zh" else ", "
+    absent, usual = [], []
+    for name in result.assumed:
+        label, value = input_words()[name].names[language], result.used[name]
+        if isinstance(value, bool):
+            absent.append(label)
+        else:
+            usual.append(f"{label} {_say_value(name, value, units.get(name, ''), language)}")
     unknown = [input_words()[name].names[language] for name in reading.unknown]
     unread = [f"“{clause}”" for clause in reading.unread] if unknown else []
     notes = [(_UNREAD, unread), (_UNKNOWN, unknown), (_ABSENT, absent), (_DEFAULT, usual)]
@@ -310,7 +299,7 @@ def _choices_of(formula: Formula, name: str, language: Language) -> list[str]:
     wanted = next(each for each in formula.inputs if each.name == name)
     if isinstance(wanted, NumberInput | FlagInput) or name == "sex":
         return []
-    words = input_words()[name].choices or {}
+    words = input_words()[name].choices
     return [words[c].names[language] if c in words else c for c in wanted.choices]
 
 

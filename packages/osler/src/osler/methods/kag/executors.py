@@ -145,7 +145,6 @@ class Calculator:
     speaker: Speaker
     formulas: Mapping[str, Formula] | None = None
     """`None` = all of Osler's formulas; empty = programs only (the paper)."""
-    tries: int = TRIES
 
     async def solve(
         self, n: int, form: Math, content: Sequence[str], language: Language, run: Run
@@ -163,7 +162,8 @@ class Calculator:
         self, n: int, form: Math, content: Sequence[str], language: Language, run: Run
     ) -> str | None:
         """The result; "" where no formula fits, `None` where one does and a unit is missing."""
-        offered = nearest_formulas(self._all_formulas(), f"{form.target} {' '.join(content)}")
+        known = FORMULAS if self.formulas is None else self.formulas
+        offered = nearest_formulas(known, f"{form.target} {' '.join(content)}")
         if not offered:
             return ""
         prompt = render_prompt(
@@ -193,15 +193,12 @@ class Calculator:
         run.emit(Calculated(n, "formula", f"{result.text()} ({chosen.source})", value))
         return value
 
-    def _all_formulas(self) -> Mapping[str, Formula]:
-        return FORMULAS if self.formulas is None else self.formulas
-
     async def _by_program(
         self, n: int, form: Math, content: Sequence[str], language: Language, run: Run
     ) -> str:
         # Each retry shows the last error, as KAG's released executor does.
         known, error = list(content), ""
-        for _ in range(self.tries):
+        for _ in range(TRIES):
             told = [*known, f"The program before failed: {error}"] if error else known
             prompt = calculation_prompt(form, told, language)
             try:
@@ -255,8 +252,7 @@ def deduction_prompt(form: Deduce, content: Sequence[str], language: Language) -
 
 def _describe_formula(formula: Formula, language: Language) -> dict[str, str]:
     inputs = "; ".join(_describe_input(wanted) for wanted in formula.inputs)
-    title = formula.title_zh if language == "zh" else formula.title
-    return {"id": formula.id, "title": title, "inputs": inputs}
+    return {"id": formula.id, "title": formula.title_in(language), "inputs": inputs}
 
 
 def _describe_input(wanted: NumberInput | FlagInput | ChoiceInput) -> str:

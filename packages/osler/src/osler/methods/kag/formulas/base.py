@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from osler.errors import BadCalculation
+from osler.types import Language
 
 if TYPE_CHECKING:
     from pint import UnitRegistry
@@ -104,6 +105,14 @@ class Formula:
     expression: str = ""
     """The formula in a line, with the inputs' names."""
 
+    def title_in(self, language: Language) -> str:
+        return self.title_zh if language == "zh" else self.title
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Of the inputs that are numbers, by name."""
+        return {i.name: i.unit for i in self.inputs if isinstance(i, NumberInput)}
+
 
 @dataclass(frozen=True, slots=True)
 class FormulaResult:
@@ -122,7 +131,7 @@ class FormulaResult:
 
     def text(self) -> str:
         """One line for the trace: "Parkland formula: weight 70 kg, burned 30 %: 8400 ml"."""
-        units = {i.name: i.unit for i in self.formula.inputs if isinstance(i, NumberInput)}
+        units = self.formula.units
         inputs = ", ".join(
             f"{name.replace('_', ' ')} {_format_value(value)} {units.get(name, '')}".rstrip()
             for name, value in self.used.items()
@@ -156,7 +165,10 @@ def evaluate_formula(formula: Formula, given: Mapping[str, Given]) -> FormulaRes
 def _read_input(formula: Formula, wanted: Input, given: Mapping[str, Given]) -> Given:
     match wanted:
         case FlagInput(name=name):
-            return _read_flag(formula, name, given.get(name, False))
+            flag = given.get(name, False)
+            if not isinstance(flag, bool):
+                raise _input_error(formula, name, "yes or no", flag)
+            return flag
         case ChoiceInput(name=name, choices=choices, default=default):
             chosen = given.get(name, default)
             if chosen not in choices:
@@ -169,21 +181,14 @@ def _read_input(formula: Formula, wanted: Input, given: Mapping[str, Given]) -> 
             return _read_number(formula, wanted, value)
 
 
-def _read_flag(formula: Formula, name: str, value: Given) -> bool:
-    if not isinstance(value, bool):
-        raise _input_error(formula, name, "yes or no", value)
-    return value
-
-
 def _read_number(formula: Formula, wanted: NumberInput, value: Given) -> float:
     if isinstance(value, bool):
         raise _input_error(formula, wanted.name, "a number", value)
     number = _convert_unit(formula, wanted, value) if isinstance(value, str) else float(value)
     if not wanted.low <= number <= wanted.high:
-        bounds = (
-            f"{_format_value(wanted.low)} to {_format_value(wanted.high)} {wanted.unit}".rstrip()
-        )
-        raise _input_error(formula, wanted.name, f"a value from {bounds}", value)
+        low, high = _format_value(wanted.low), _format_value(wanted.high)
+        bounds = f"a value from {low} to {high} {wanted.unit}".rstrip()
+        raise _input_error(formula, wanted.name, bounds, value)
     return number
 
 

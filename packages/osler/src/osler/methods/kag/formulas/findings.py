@@ -17,7 +17,7 @@ from itertools import product
 from typing import Any
 
 from osler.methods.kag.formulas.base import Formula, FormulaResult, Given, evaluate_formula
-from osler.methods.kag.formulas.quantities import Quantity
+from osler.methods.kag.formulas.quantities import Quantity, longest_apart
 from osler.text import read_packaged_table
 from osler.types import Language
 
@@ -79,21 +79,21 @@ class InputWords:
     """An input as questions write it."""
 
     names: Mapping[Language, str]
-    labels: tuple[str, ...] = ()
-    units: tuple[str, ...] = ()
+    labels: tuple[str, ...]
+    units: tuple[str, ...]
     """Units that a bare number may be in; empty = it has none."""
-    likely: tuple[float, float] | None = None
+    likely: tuple[float, float] | None
     """Range in the formula's unit within which a bare number counts in a unit."""
-    alone: tuple[str, ...] = ()
+    alone: tuple[str, ...]
     """Units that name the input by themselves."""
-    choices: Mapping[str, ChoiceWords] | None = None
-    finding: re.Pattern[str] | None = None
+    choices: Mapping[str, ChoiceWords]
+    finding: re.Pattern[str] | None
     """What stands for a finding."""
-    absent: re.Pattern[str] | None = None
+    absent: re.Pattern[str] | None
     """What stands for its absence."""
-    topic: re.Pattern[str] | None = None
+    topic: re.Pattern[str] | None
     """What speaks of a finding without saying whether it is there."""
-    grades: Mapping[float, re.Pattern[str]] | None = None
+    grades: Mapping[float, re.Pattern[str]]
     """Points of a graded response, with what stands for each."""
 
 
@@ -128,15 +128,13 @@ def _read_entry(number: Mapping[str, Any], finding: Mapping[str, Any]) -> InputW
         tuple(number.get("units", ())),
         (likely[0], likely[1]) if likely else None,
         tuple(number.get("alone", ())),
-        {value: _read_choice(each, names) for value, each in number.get("choices", {}).items()}
-        or None,
+        {value: _read_choice(each, names) for value, each in number.get("choices", {}).items()},
         _any_of([*finding["words"], *map(re.escape, names.values())])
         if "words" in finding
         else None,
         _any_of(finding["absent"]) if "absent" in finding else None,
         _any_of(finding["topic"]) if "topic" in finding else None,
-        {float(points): _any_of(words) for points, words in finding.get("grades", {}).items()}
-        or None,
+        {float(points): _any_of(words) for points, words in finding.get("grades", {}).items()},
     )
 
 
@@ -265,20 +263,18 @@ def _is_doubtful(clause: str, rest: str) -> bool:
 
 def find_grades(name: str, text: str) -> list[float]:
     """The points of a graded response that the text describes, the longest description first."""
-    grades = input_words()[name].grades or {}
-    found: list[tuple[int, int, float]] = []
-    for points, pattern in grades.items():
-        found += [(*match.span(), points) for match in pattern.finditer(text)]
-    kept: list[tuple[int, int, float]] = []
-    for start, end, points in sorted(found, key=lambda each: each[0] - each[1]):
-        if not any(start < other_end and other < end for other, other_end, _ in kept):
-            kept.append((start, end, points))
-    return list(dict.fromkeys(points for _, _, points in sorted(kept)))
+    grades = input_words()[name].grades
+    found = longest_apart(
+        Quantity(*match.span(), points, "", match[0])
+        for points, pattern in grades.items()
+        for match in pattern.finditer(text)
+    )
+    return list(dict.fromkeys(one.number for one in found))
 
 
 def read_choice(name: str, text: str) -> list[str]:
     """The values of a choice that the text names; a longer wording wins over one inside it."""
-    choices = input_words()[name].choices or {}
+    choices = input_words()[name].choices
     found: list[tuple[int, int, str]] = []
     for value, words in choices.items():
         found += [(*match.span(), value) for match in words.pattern.finditer(text)]
@@ -373,10 +369,10 @@ def find_ages(text: str) -> list[Quantity]:
     for pattern, unit in _AGES:
         for match in pattern.finditer(text):
             number = next(part for part in match.groups() if part)
-            found.append(Quantity(match.start(), match.end(), float(number), unit, match[0]))
+            found.append(Quantity(*match.span(), float(number), unit, match[0]))
     if not found:
         found = [
-            Quantity(match.start(1), match.end(1), float(match[1]), "year", match[1])
+            Quantity(*match.span(1), float(match[1]), "year", match[1])
             for match in _LONE_AGE.finditer(text)
         ]
     return sorted(found, key=lambda quantity: quantity.start)
@@ -384,6 +380,6 @@ def find_ages(text: str) -> list[Quantity]:
 
 def find_sexes(text: str) -> list[str]:
     """The sexes that the text's nouns name, else its pronouns; each once."""
-    choices, text = input_words()["sex"].choices or {}, RELATIVE.sub("", text)
+    choices, text = input_words()["sex"].choices, RELATIVE.sub("", text)
     named = [sex for sex, words in choices.items() if words.pattern.search(text)]
     return named or [sex for sex, pattern in _PRONOUNS.items() if pattern.search(text)]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from osler.methods.kag.formulas.base import Formula, NumberInput
 from osler.methods.kag.formulas.findings import RELATIVE, find_ages, input_words, label_pattern
@@ -20,6 +21,7 @@ from osler.methods.kag.formulas.quantities import (
     find_common_unit,
     find_pressures,
     find_quantities,
+    longest_apart,
 )
 from osler.retrieve import STOP_WORDS
 from osler.text import read_packaged_table
@@ -95,20 +97,13 @@ class _Label:
 
 
 def _find_labels(text: str, wanted: Sequence[str]) -> list[_Label]:
-    """The inputs named in the text, longest names first; those of the formula before others."""
-    labels: list[_Label] = []
-    for label in sorted(_all_labels(text, wanted), key=lambda each: each.start - each.end):
-        if not any(label.start < other.end and other.start < label.end for other in labels):
-            labels.append(label)
-    return sorted(labels, key=lambda label: label.start)
-
-
-def _all_labels(text: str, wanted: Sequence[str]) -> Iterator[_Label]:
-    others = [name for name in input_words() if name not in wanted]
-    for name in (*wanted, *others):
-        for label in input_words()[name].labels:
-            for match in re.finditer(label_pattern(label), text):
-                yield _Label(match.start(), match.end(), name)
+    """The inputs named in the text, those of the formula before others of the same name."""
+    return longest_apart(
+        _Label(*match.span(), name)
+        for name in dict.fromkeys((*wanted, *input_words()))
+        for label in input_words()[name].labels
+        for match in re.finditer(label_pattern(label), text)
+    )
 
 
 def _owner_of(
@@ -173,23 +168,21 @@ _PART = re.compile(rf"{_CLAUSE.pattern}|\band\b|\bwith\b|、")
 _BESIDE = 2
 
 
-def settle_topic(name: str, text: str) -> bool | None:
-    """Whether the text denies a finding by its topic: `False` where it does, `None` where it speaks
-    of the topic and says neither.
-
-    Raises `LookupError` where the topic does not occur.
-    """
+def read_topic(name: str, text: str) -> Literal["denied", "open", ""]:
+    """What the text says of a finding by its topic: that it is absent, or neither that nor that it
+    is there; "" where the topic does not occur."""
     topic = input_words()[name].topic
-    clauses = [] if topic is None else list(_clauses(text))
-    spoken = [
-        i
+    if topic is None:
+        return ""
+    clauses = [clause for clause in _CLAUSE.split(text) if clause.strip()]
+    said = [
+        clause + _end_of_list(clauses, i, topic)
         for i, clause in enumerate(clauses)
-        if topic and topic.search(clause) and not RELATIVE.search(clause)
+        if topic.search(clause) and not RELATIVE.search(clause)
     ]
-    if not spoken:
-        raise LookupError(name)
-    said = (clauses[i] + _end_of_list(clauses, i, topic) for i in spoken if topic)
-    return False if all(_denies(each, topic) for each in said if topic) else None
+    if not said:
+        return ""
+    return "denied" if all(_denies(each, topic) for each in said) else "open"
 
 
 def _denies(clause: str, topic: re.Pattern[str]) -> bool:
@@ -210,10 +203,6 @@ def _denies(clause: str, topic: re.Pattern[str]) -> bool:
 def _near(between: str, most: int = 3) -> bool:
     """Whether at most so many words, or so many Chinese characters, stand between."""
     return len(re.findall(r"[\u4e00-\u9fff]|[A-Za-z'’-]+", between)) <= most
-
-
-def _clauses(text: str) -> Iterator[str]:
-    return (clause for clause in _CLAUSE.split(text) if clause.strip())
 
 
 def _end_of_list(clauses: list[str], i: int, topic: re.Pattern[str]) -> str:
@@ -266,7 +255,7 @@ def _find_findings(formula: Formula, text: str) -> Iterator[tuple[int, int]]:
 def _read_spans(text: str) -> Iterator[tuple[int, int]]:
     """What was read beside findings: names, numbers, ages, sexes, and the words of denial."""
     for words in input_words().values():
-        for choice in (words.choices or {}).values():
+        for choice in words.choices.values():
             yield from (match.span() for match in choice.pattern.finditer(text))
         for label in words.labels:
             yield from (match.span() for match in re.finditer(label_pattern(label), text))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 _NUMBER = r"(?<![A-Za-z\d.\-–/^₂])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
 _LITRE = r"\s?/\s?(?:L|l|litre|liter|升)(?![A-Za-z])"
@@ -63,15 +64,26 @@ _IN_ALL = re.compile(
     r" measured)?(?: in)?:?\s"
 )
 """What stands before a unit that is told once, for all numbers without one."""
-_FEET = re.compile(
-    r"(?<![A-Za-z\d.])(\d)\s?(?:ft\.?|feet|foot|英尺|['′])\s?(\d{1,2})(?:\s?(?:inch(?:es)?|"
-    r"in\b|[\"″]|''))?"
+# Measures in two units: the first in the second, whose name stands behind.
+_COMPOUND = (
+    (
+        re.compile(
+            r"(?<![A-Za-z\d.])(\d)\s?(?:ft\.?|feet|foot|英尺|['′])\s?(\d{1,2})(?:\s?(?:inch(?:es)?|"
+            r"in\b|[\"″]|''))?"
+        ),
+        12,
+        "inch",
+    ),
+    (
+        re.compile(
+            r"(?<![A-Za-z\d.])(\d{1,2})\s?(?:stones?|"
+            r"st)(?:\s(?:and\s)?(\d{1,2})(?!\d)(?:\s?(?:lbs?|pounds?)\b)?)?(?![A-Za-z])"
+        ),
+        14,
+        "lb",
+    ),
+    (re.compile(r"(?<![A-Za-z\d.])([12])\s?[m米]\s?(\d{2})(?!\d)"), 100, "cm"),
 )
-_STONES = re.compile(
-    r"(?<![A-Za-z\d.])(\d{1,2})\s?(?:stones?|"
-    r"st)(?:\s(?:and\s)?(\d{1,2})(?!\d)(?:\s?(?:lbs?|pounds?)\b)?)?(?![A-Za-z])"
-)
-_METRES = re.compile(r"(?<![A-Za-z\d.])([12])\s?[m米]\s?(\d{2})(?!\d)")
 _PRESSURE = re.compile(
     r"(?<![A-Za-z\d./])(\d{2,3})(?:\s?/\s?|\sover\s)(\d{2,3})(?![\d/])(?:\s?(?:mm\s?Hg|毫米汞柱))?"
 )
@@ -110,12 +122,32 @@ class PressurePair:
 
 def find_pressures(text: str) -> list[PressurePair]:
     """Blood pressures such as "120/75 mmHg", where the first number is the larger."""
-    pairs = []
-    for match in _PRESSURE.finditer(text):
-        high, low = float(match[1]), float(match[2])
-        if high > low >= 10:
-            pairs.append(PressurePair(match.start(), match.end(), high, low))
-    return pairs
+    found = ((match, float(match[1]), float(match[2])) for match in _PRESSURE.finditer(text))
+    return [
+        PressurePair(*match.span(), high, low) for match, high, low in found if high > low >= 10
+    ]
+
+
+class Spanned(Protocol):
+    """A part of a text."""
+
+    @property
+    def start(self) -> int: ...
+
+    @property
+    def end(self) -> int: ...
+
+
+Part = TypeVar("Part", bound=Spanned)
+
+
+def longest_apart(found: Iterable[Part]) -> list[Part]:
+    """Of parts that overlap the longest, of equals the first; in the order of the text."""
+    kept: list[Part] = []
+    for one in sorted(found, key=lambda each: each.start - each.end):
+        if not any(one.start < other.end and other.start < one.end for other in kept):
+            kept.append(one)
+    return sorted(kept, key=lambda each: each.start)
 
 
 def find_quantities(text: str) -> list[Quantity]:
@@ -174,15 +206,10 @@ def find_common_unit(text: str) -> str:
 
 
 def _compound_measures(text: str) -> Iterator[Quantity]:
-    for match in _FEET.finditer(text):
-        inches = 12 * float(match[1]) + float(match[2])
-        yield Quantity(match.start(), match.end(), inches, "inch", match[0])
-    for match in _STONES.finditer(text):
-        pounds = 14 * float(match[1]) + float(match[2] or 0)
-        yield Quantity(match.start(), match.end(), pounds, "lb", match[0])
-    for match in _METRES.finditer(text):
-        centimetres = 100 * float(match[1]) + float(match[2])
-        yield Quantity(match.start(), match.end(), centimetres, "cm", match[0])
+    for pattern, parts, unit in _COMPOUND:
+        for match in pattern.finditer(text):
+            number = parts * float(match[1]) + float(match[2] or 0)
+            yield Quantity(*match.span(), number, unit, match[0])
 
 
 def _plain_quantities(text: str) -> Iterator[Quantity]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -35,7 +34,7 @@ from osler.methods.kag.formulas.findings import (
     read_choice,
     read_group,
 )
-from osler.methods.kag.formulas.owners import BOUNDS, assign_quantities, find_unread, settle_topic
+from osler.methods.kag.formulas.owners import BOUNDS, assign_quantities, find_unread, read_topic
 from osler.methods.kag.formulas.pieces import TELLS, ReadPieces
 from osler.methods.kag.formulas.quantities import Quantity, find_common_unit, find_quantities
 from osler.methods.kag.formulas.targets import prepare_text
@@ -163,7 +162,13 @@ def read_slots(formula: Formula, text: str, pieces: ReadPieces | None = None) ->
             problems.append(problem)
     flags = [each for each in formula.inputs if isinstance(each, FlagInput) and each not in stated]
     unread = find_unread(formula, findings) if flags else []
-    unknown = [each for each in flags if unread or _is_open(each.name, findings)]
+    unknown = [
+        each
+        for each in flags
+        if unread
+        or is_unknown_finding(each.name, findings)
+        or read_topic(each.name, findings) == "open"
+    ]
     stated += [each for each in unknown if is_unknown_finding(each.name, text)]
     needed = [each for each in formula.inputs if not _may_be_absent(each)]
     share = len([each for each in needed if each in stated]) / len(needed) if needed else 1.0
@@ -193,16 +198,6 @@ def _find_units(
     if not known and _NITROGEN.search(text):  # no laboratory tells nitrogen in mmol/L by this name
         return _CONVENTIONAL
     return known.pop() if len(known) == 1 else frozenset()
-
-
-def _is_open(name: str, text: str) -> bool:
-    """Whether the text speaks of a finding and does not say that it is there or absent."""
-    if is_unknown_finding(name, text):
-        return True
-    try:
-        return settle_topic(name, text) is None
-    except LookupError:
-        return False
 
 
 def _tell_by_pieces(
@@ -300,10 +295,9 @@ def _read_values(
         case FlagInput(name=name):
             values = [_Value(there, "") for there in find_finding(name, text)]
             values += _read_bound(name, text, assigned)
-            if not values and not is_unknown_finding(name, text):
-                with suppress(LookupError):
-                    values = [_Value(False, "")] if settle_topic(name, text) is False else []
-            return values
+            if values or is_unknown_finding(name, text) or read_topic(name, text) != "denied":
+                return values
+            return [_Value(False, "")]
         case ChoiceInput(name="sex"):
             return [_Value(sex, sex) for sex in find_sexes(text)]
         case ChoiceInput(name="group", choices=choices):
@@ -348,27 +342,25 @@ def _convert_quantity(
     plausible, of several in that of `units`."""
     words = input_words()[wanted.name]
     if quantity.unit or not words.units:
-        value = _in_unit(wanted, quantity.number, quantity.unit)
-        if value is None:
-            details = (quantity.said, *_spoken_units(words))
-            return _Value(quantity.number, quantity.said, SlotProblem("unit", wanted.name, details))
+        told = _in_unit(wanted, quantity.number, quantity.unit)
+        fits = {} if told is None else {quantity.unit: told}
     else:
         fits = _plausible_values(wanted, words, quantity.number)
         fits = {one: fits[one] for one in fits.keys() & units} or fits
-        if len(set(fits.values())) != 1:
-            details = (quantity.said, *_spoken_units(words))
-            return _Value(quantity.number, quantity.said, SlotProblem("unit", wanted.name, details))
-        unit, value = next(iter(fits.items()))
-        quantity = Quantity(quantity.start, quantity.end, quantity.number, unit, quantity.text)
-    problem = None
+    if len(set(fits.values())) != 1:
+        spoken = ("%" if unit == "percent" else unit for unit in words.units)
+        problem = SlotProblem("unit", wanted.name, (quantity.said, *spoken))
+        return _Value(quantity.number, quantity.said, problem)
+    unit, value = next(iter(fits.items()))
+    said = replace(quantity, unit=unit).said
     # 77.16 lb are 35 kg: what was rounded to a bound is not beyond it.
     value = next(
         (end for end in (wanted.low, wanted.high) if abs(value - end) <= _ROUND * end), value
     )
-    if not wanted.low <= value <= wanted.high:
-        bounds = (f"{wanted.low:g}", f"{wanted.high:g} {wanted.unit}".strip())
-        problem = SlotProblem("range", wanted.name, (quantity.said, *bounds))
-    return _Value(value, quantity.said, problem)
+    if wanted.low <= value <= wanted.high:
+        return _Value(value, said)
+    bounds = (f"{wanted.low:g}", f"{wanted.high:g} {wanted.unit}".strip())
+    return _Value(value, said, SlotProblem("range", wanted.name, (said, *bounds)))
 
 
 def _plausible_values(wanted: NumberInput, words: InputWords, number: float) -> dict[str, float]:
@@ -391,7 +383,3 @@ def _in_unit(wanted: NumberInput, number: float, unit: str) -> float | None:
         return convert_number(wanted, number, unit) if unit else number
     except ValueError:
         return None
-
-
-def _spoken_units(words: InputWords) -> tuple[str, ...]:
-    return tuple("%" if unit == "percent" else unit for unit in words.units)

@@ -13,43 +13,17 @@ from osler.methods.kag.formulas.pieces import NONE, ReadPieces
 from osler.methods.kag.formulas.quantities import (
     find_pressures,
     find_quantities,
+    longest_apart,
     write_figures,
 )
 from osler.retrieve import content_terms
 
 # Words of titles that name no subject: "kidney function" is no discriminant function.
-_SUBJECTLESS = frozenset(
-    [
-        "function",
-        "score",
-        "index",
-        "rate",
-        "ratio",
-        "formula",
-        "rule",
-        "total",
-        "age",
-        "scale",
-        "area",
-        "day",
-        "hour",
-        "hours",
-        "first",
-        "last",
-        "since",
-        "average",
-        "mean",
-        "expected",
-        "estimated",
-        "corrected",
-        "calculated",
-        "函数",
-        "评分",
-        "指数",
-        "公式",
-        "总量",
-    ]
+_TITLE_WORDS = (
+    "function score index rate ratio formula rule total age scale area day hour hours first last"
+    " since average mean expected estimated corrected calculated 函数 评分 指数 公式 总量"
 )
+_SUBJECTLESS = frozenset(_TITLE_WORDS.split())
 _SENTENCE = re.compile(r"(?<=[?!？！。])\s*|(?<=\.)\s+(?=[A-Z\d])|[;；]\s*")
 _ASKS = re.compile(
     r"\b(?:what(?:['’]?s)?|how (?:much|many|high|large|big|long)|calculate|compute|estimate|"
@@ -97,6 +71,7 @@ _OF_A_PATIENT = frozenset(
 _GLUED = re.compile(r"[A-Z]{2}\d")
 # Share from which the pieces of a question choose the formula.
 _SURE = 0.7
+_NEAREST = 5
 # What tells formulas of one name apart; another than these is the usual one.
 _TOLD_APART = {
     "anion-gap-corrected": re.compile(r"\bgap\b|间隙", re.IGNORECASE),
@@ -150,8 +125,10 @@ def find_target(formulas: Mapping[str, Formula], question: str) -> Formula | Non
     families = _merge_families(match.formulas for match in asked)
     if len(families) != 1:
         return None
+    (family,) = families
     # "by Bazett" may stand in another sentence than the question for the QTc.
-    (family,) = _narrow([families[0]], [match.formulas for match in matches])
+    for match in matches:
+        family = tuple(id for id in family if id in match.formulas) or family
     return formulas[_choose_of_name(family, question)]
 
 
@@ -217,26 +194,23 @@ def _choose_of_name(family: tuple[str, ...], question: str) -> str:
 def find_aliases(formulas: Mapping[str, Formula], text: str) -> list[AliasMatch]:
     """The formulas' names in a text, in order; a longer name wins over one inside it."""
     found, folded = [], text.casefold()
-    for alias, ids in _alias_table(tuple(formulas.values())).items():
+    known = tuple(formulas.values())
+    for alias, ids in _name_table(known, worded=False).items():
         # Most names are not in a question, and a pattern takes longer to make than to search.
         if alias.casefold().split()[0] in folded:
             pattern = _alias_pattern(alias)
             found += [AliasMatch(*match.span(), ids) for match in pattern.finditer(text)]
-    wordings = _worded(tuple(formulas.values())) if re.search(r"\d", text) else {}
+    wordings = _name_table(known, worded=True) if re.search(r"\d", text) else {}
     for wording, ids in wordings.items():
         found += [
             AliasMatch(*match.span(), ids) for match in re.finditer(wording, text, re.IGNORECASE)
         ]
-    kept: list[AliasMatch] = []
-    for match in sorted(found, key=lambda each: each.start - each.end):
-        if not any(match.start < other.end and other.start < match.end for other in kept):
-            kept.append(match)
-    return sorted(kept, key=lambda each: each.start)
+    return longest_apart(found)
 
 
-def nearest_formulas(formulas: Mapping[str, Formula], text: str, *, most: int = 5) -> list[Formula]:
-    """At most `most` formulas that a text names, then those whose titles share most of their words
-    with it."""
+def nearest_formulas(formulas: Mapping[str, Formula], text: str) -> list[Formula]:
+    """The few formulas that a text names, then those whose titles share most of their words with
+    it."""
     named = [id for match in find_aliases(formulas, text) for id in match.formulas]
     wanted = set(content_terms(text))
     scored = []
@@ -246,27 +220,18 @@ def nearest_formulas(formulas: Mapping[str, Formula], text: str, *, most: int = 
         if shared - _SUBJECTLESS:
             scored.append((len(shared) / len(title), formula.id))
     scored.sort(key=lambda pair: -pair[0])
-    return [formulas[id] for id in dict.fromkeys([*named, *(id for _, id in scored)])][:most]
+    return [formulas[id] for id in dict.fromkeys([*named, *(id for _, id in scored)])][:_NEAREST]
 
 
 @lru_cache(maxsize=8)
-def _alias_table(formulas: tuple[Formula, ...]) -> dict[str, tuple[str, ...]]:
-    """Each name with its formulas."""
+def _name_table(formulas: tuple[Formula, ...], *, worded: bool) -> dict[str, tuple[str, ...]]:
+    """Each name with its formulas; `worded`: each in other words, as a pattern."""
     table: dict[str, list[str]] = {}
     for formula in formulas:
-        for alias in (formula.title, formula.title_zh, *formula.aliases):
-            table.setdefault(alias, []).append(formula.id)
-    return {alias: tuple(ids) for alias, ids in table.items()}
-
-
-@lru_cache(maxsize=8)
-def _worded(formulas: tuple[Formula, ...]) -> dict[str, tuple[str, ...]]:
-    """Each name in other words, as a pattern, with its formulas."""
-    wordings = dict.fromkeys(each for formula in formulas for each in formula.wordings)
-    return {
-        each: tuple(formula.id for formula in formulas if each in formula.wordings)
-        for each in wordings
-    }
+        names = (formula.title, formula.title_zh, *formula.aliases)
+        for name in formula.wordings if worded else names:
+            table.setdefault(name, []).append(formula.id)
+    return {name: tuple(ids) for name, ids in table.items()}
 
 
 @lru_cache(maxsize=1_000)
@@ -292,26 +257,20 @@ def _has_value(formula: Formula, question: str, match: AliasMatch) -> bool:
 def _is_asked(question: str, match: AliasMatch) -> bool:
     """Whether the sentence with the name asks for its value."""
     start, end = _sentence_around(question, match)
-    sentence = question[start:end]
-    if not question[start : match.start].strip() and question[match.end :].lstrip()[:1] in ":：":
-        return question[match.end :].strip(" :：") != ""
-    if _is_about(question[start : match.start]) or _ABOUT.search(question[match.end : end]):
+    sentence = question[start:end].rstrip()
+    before, behind = question[start : match.start], question[match.end :]
+    if not before.strip() and behind.lstrip()[:1] in ":：":
+        return behind.strip(" :：") != ""
+    if _is_about(before) or _ABOUT.search(question[match.end : end]):
         return False
-    opens = not question[start : match.start].strip(" ,:：，") or sentence.rstrip().endswith(
-        ("is", "is:", "为", "是", "为（ ）", "为( )")
-    )
     # "BP 94/52, curb65 pls": a name that closes a list of numbers.
-    if re.search(r"\d", question) and not _CLOSING.sub("", question[match.end :]):
+    if re.search(r"\d", question) and not _CLOSING.sub("", behind):
         return True
-    if _ASKS_IT.search(question[match.end :]):
+    if not before.strip(" ,:：，") or _ASKS_IT.search(behind) or _ASKS.search(sentence):
         return True
     # "Weight 70 kg, height 1.75 m: BMI?"
-    before = question[start : match.start]
-    closes = re.search(r"\d.*[:：]\s*$", before) is not None or sentence.rstrip()[-1:] in (
-        "?",
-        "？",
-    )
-    return bool(_ASKS.search(sentence)) or opens or closes
+    ends = ("is", "is:", "为", "是", "为（ ）", "为( )", "?", "？")
+    return sentence.endswith(ends) or re.search(r"\d.*[:：]\s*$", before) is not None
 
 
 def _is_about(before: str) -> bool:
@@ -361,12 +320,3 @@ def _merge_families(families: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]
         else:
             merged.append(family)
     return merged
-
-
-def _narrow(
-    families: Sequence[tuple[str, ...]], others: Sequence[tuple[str, ...]]
-) -> list[tuple[str, ...]]:
-    narrowed = list(families)
-    for other in others:
-        narrowed = [tuple(id for id in family if id in other) or family for family in narrowed]
-    return narrowed
