@@ -73,10 +73,7 @@ class AutoSolver:
                 continue
             solution = await route.solver.solve(question, run)
             if solution is not None:
-                return self._say_why(route, solution, run)
+                # In the run and in the solution: the answer itself says nothing of methods.
+                run.emit(Noted(f"Method: {REASONS[route.kind]} ({route.method})."))
+                return replace(solution, why=f"{route.method} ({route.kind}); {solution.why}")
         raise LookupError("no route answers this question")
-
-    def _say_why(self, route: AutoRoute, solution: Solution, run: Run) -> Solution:
-        """In the run and in the solution: the answer itself says nothing of methods."""
-        run.emit(Noted(f"Method: {REASONS[route.kind]} ({route.method})."))
-        return replace(solution, why=f"{route.method} ({route.kind}); {solution.why}")

@@ -33,6 +33,8 @@ from osler.types import (
 
 _SILENCES = 2
 """Replies in succession that say nothing, after which a method asks no more."""
+_ROOM = 20_000
+"""Characters of passages in one prompt: what a window of 8,192 tokens leaves for them."""
 ROLE = "reader"
 """Role of the model in every baseline."""
 _STATES = re.compile(
@@ -52,8 +54,6 @@ class MethodDeps:
     k: int = 5
     """Passages of one search."""
     sampling: Sampling = field(default_factory=Sampling)
-    characters: int = 20_000
-    """Upper bound on passage text in one prompt: what a window of 8,192 tokens leaves for it."""
 
 
 class ModelSilent(Exception):
@@ -200,7 +200,7 @@ class Episode:
         numbers = {hit.passage.id: n for n, hit in enumerate(self.hits, 1)}
         shown: list[str] = []
         # The first passage always fits: a prompt without any would be another method.
-        room = self.kit.characters
+        room = _ROOM
         for hit in self.hits if hits is None else hits:
             room -= len(hit.passage.text)
             if room < 0 and shown:

@@ -42,7 +42,7 @@ from osler.retrieve import LookupResult, look_up, tell_order
 from osler.retrieve.pooled import PooledOrder
 from osler.sources.catalogue import GRAPH
 from osler.trace import FormBegun, Noted, Run
-from osler.types import Halt, Hit, Language, Question, Solution
+from osler.types import Halt, Language, Question, Solution
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,9 @@ class MachineDepth:
             run.emit(Noted(f"step {step.n} {solution.why}"))
         if answer.is_silent:
             return SubAnswer(step.n, question, "")
-        hits = _cited_hits(solution) or memory.hits[: self.k]
+        # The passages that the conclusion cites, each once.
+        cited = {each.passage.id: each.hit for each in answer.evidence}
+        hits = tuple(cited.values()) or memory.hits[: self.k]
         text = plain_text(answer, memory.question)
         language = memory.question.language
         is_long = step.awaited and len(text) > _FEW[language]
@@ -202,11 +204,6 @@ class MachineDepth:
             else None,
             unsure="" if stands else solution.why,
         )
-
-
-def _cited_hits(solution: Solution) -> tuple[Hit, ...]:
-    """The passages cited by the conclusion, each once."""
-    return tuple({each.passage.id: each.hit for each in solution.answer.evidence}.values())
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from osler.errors import MalformedOutput
 from osler.llm.core.ask import Speaker
-from osler.llm.core.base import Completion, Message, TokenScore
+from osler.llm.core.base import Message, TokenScore
 from osler.llm.core.grammar import Grammar, alt
 from osler.llm.core.spans import Probability, answer_span, least_probability, span_tokens
 from osler.llm.reading.verdicts import after_reasoning, read_verdict, verdict_grammar
@@ -59,7 +59,6 @@ class SignalValue:
     metric: str
     value: float
     limit: float
-    exact: bool = True
 
     @property
     def is_sure(self) -> bool:
@@ -170,15 +169,12 @@ class GenerateThenAssess:
             answer = reply_answer(reply)
         except MalformedOutput:  # "I can't answer this question": no box is the paper's refusal
             return "", None, ()
-        confidence = self._weigh_reply(reply, run) if self.likelihood else None
-        return answer, confidence, _boxed_tokens(reply)
-
-    def _weigh_reply(self, reply: Completion, run: Run) -> Probability | None:
-        if not reply.tokens:
+        span, confidence = answer_span(reply.text), None
+        if self.likelihood and not reply.tokens:
             run.emit(Noted("no log-probabilities: the boundary takes nothing for known"))
-            return None
-        span = answer_span(reply.text)
-        return least_probability(reply.tokens, span) if span else None
+        elif self.likelihood and span:
+            confidence = least_probability(reply.tokens, span)
+        return answer, confidence, span_tokens(reply.tokens, span) if span else ()
 
     async def stands_by(self, question: str, answer: str, language: Language, run: Run) -> bool:
         """Whether the model confirms the answer (Table 3)."""
@@ -192,12 +188,6 @@ class GenerateThenAssess:
             )
         except MalformedOutput:  # who cannot say "True" does not stand by it
             return False
-
-
-def _boxed_tokens(reply: Completion) -> tuple[TokenScore, ...]:
-    """The tokens of what the box holds."""
-    span = answer_span(reply.text)
-    return () if span is None else span_tokens(reply.tokens, span)
 
 
 def example_turns(language: Language) -> list[Message]:

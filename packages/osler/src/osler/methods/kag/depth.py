@@ -18,6 +18,7 @@ from osler.prompts import render_prompt
 from osler.retrieve import LookupResult, look_up, rrf, tell_order
 from osler.retrieve.naming import names_in
 from osler.sources.catalogue import GRAPH
+from osler.text import one_line
 from osler.trace import Focused, Noted, Run
 from osler.types import Hit, Language, Retriever
 
@@ -166,11 +167,11 @@ class DepthSolver:
         self, step: PlanStep, words: str, language: Language, run: Run, k: int
     ) -> tuple[list[Hit], int]:
         """What texts, `k` of them, and the graph say, and how much of it is read."""
-        if self.graph is None or not isinstance(step.action, Retrieval):
-            return list((await self._search_texts(words, language, run, k)).hits), self.k
-        forms = (step.action, *step.others)
         result = await self._search_texts(words, language, run, k)
-        by_form = await self._search_forms(forms, words, language, run)
+        if self.graph is None or not isinstance(step.action, Retrieval):
+            return list(result.hits), self.k
+        forms = (step.action, *step.others)
+        by_form = await self._search_forms(self.graph, forms, words, language, run)
         # The graph's ranking goes first: of equal fused scores its statement is the more exact.
         rankings = [part.hits for part in (*by_form, result)]
         return _fuse_hits(rankings), (1 + len(forms)) * self.k
@@ -181,13 +182,17 @@ class DepthSolver:
         return await look_up(self.retriever, words, run, k=k, sources=self.sources)
 
     async def _search_forms(
-        self, forms: Sequence[Retrieval], words: str, language: Language, run: Run
+        self,
+        graph: FormRetriever,
+        forms: Sequence[Retrieval],
+        words: str,
+        language: Language,
+        run: Run,
     ) -> list[LookupResult]:
-        assert self.graph is not None, "asked only where there is a graph"  # noqa: S101
         results = []
         k = max(self.k, OFFERED) if self.selector else self.k
         for form in forms:
-            found = await look_up(BoundFormRetriever(self.graph, form), words, run, k=k)
+            found = await look_up(BoundFormRetriever(graph, form), words, run, k=k)
             if found.hits and not _names_subject(form, found.hits):
                 run.emit(Noted(f"{form.s.name!r} is not in the graph: nearest names are looked up"))
             if self.selector:
@@ -254,15 +259,10 @@ def _search_or_answer(reply: Completion) -> PlanStep | str:
     """A search, or an answer in its place (§3.1.2)."""
     if "<search" in reply.text:
         search = read_search(reply.text)
-        if is_template(search.question):
+        if one_line(search.question).casefold().strip(" .。") in TEMPLATES:
             raise MalformedOutput(reply.text, expected="a search of its own words")
         return search
     return answer_or_text(reply)
-
-
-def is_template(words: str) -> bool:
-    """Whether a search repeats the prompt's own placeholder."""
-    return " ".join(words.split()).casefold().strip(" .。") in TEMPLATES
 
 
 @dataclass(frozen=True)

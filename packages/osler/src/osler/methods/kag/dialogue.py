@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from osler.answer import Composer, Decision, who_decided
 from osler.answer.abstention import read_draft
@@ -49,11 +48,11 @@ from osler.methods.kag.logical_forms import (
 )
 from osler.methods.kag.output import answer_prompt, merge_hits, nearest_option
 from osler.methods.kag.parse import answer_or_text, read_plan_tolerantly, read_search, reply_answer
-from osler.methods.kag.planner import plan_event, plan_prompt
+from osler.methods.kag.planner import answer_event, plan_event, plan_prompt
 from osler.methods.kag.variables import Dependencies, Variables, fill_references, find_dependencies
 from osler.prompts import RenderedPrompt, render_prompt
 from osler.retrieve import look_up
-from osler.trace import BudgetExceeded, Calculated, FormSolved, Noted, Run
+from osler.trace import BudgetExceeded, Calculated, Noted, Run
 from osler.types import Halt, Hit, Language, Question, Retriever, Solution
 
 
@@ -248,9 +247,7 @@ class _Chat:
             if isinstance(step.action, Output) or step is left:
                 continue
             answer = self.answers[step.n] = await self._solve_step(step, graph)
-            state: Literal["done", "failed"] = "done" if answer.text else "failed"
-            ids = tuple(hit.passage.id for hit in answer.hits)
-            self.run.emit(FormSolved(step.n, state, answer.text, answer.own, passages=ids))
+            self.run.emit(answer_event(answer))
 
     async def _solve_step(self, step: PlanStep, graph: Dependencies) -> SubAnswer:
         known = Variables(graph, self.answers, step.n)

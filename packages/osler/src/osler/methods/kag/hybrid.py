@@ -76,20 +76,17 @@ class HybridGraph:
 
     async def find_form(self, form: Retrieval, *, k: int) -> list[Hit]:
         """The best `k` hits. Raises `SourceUnavailable`."""
-        with search_errors():
-            return await self._find_in_graph(form, k)
-
-    async def _find_in_graph(self, form: Retrieval, k: int) -> list[Hit]:
         # Step 1: from the object where the subject is unknown.
         form = form if form.s.name else _reverse_form(form)
         if not form.s.name:
             return []
-        known = await self._subject_concepts(form.s.name)
-        # Steps 2 and 3: edges by predicate and type, filtered by constraints.
-        edges = await self._answer_edges(form, [name for _, name in known])
-        stated = await asyncio.to_thread(self._edge_passages, edges, {id for id, _ in known})
-        # Step 4: text passages, by PageRank from the subject.
-        texts = await self._text_passages(form, [id for id, _ in known], k)
+        with search_errors():
+            known = await self._subject_concepts(form.s.name)
+            # Steps 2 and 3: edges by predicate and type, filtered by constraints.
+            edges = await self._answer_edges(form, [name for _, name in known])
+            stated = await asyncio.to_thread(self._edge_passages, edges, {id for id, _ in known})
+            # Step 4: text passages, by PageRank from the subject.
+            texts = await self._text_passages(form, [id for id, _ in known], k)
         every = {passage.id: passage for passage in (*stated, *texts)}
         # Step 5: fusion.
         order = rrf([[p.id for p in stated], [p.id for p in texts]])
@@ -210,14 +207,12 @@ class HybridGraph:
         ]
 
     def _edge_passages(self, edges: Sequence[Edge], subjects: set[str]) -> list[Passage]:
-        found = []
-        for edge in edges:
-            concept = self.graph.get_concept(
-                edge.subject if edge.subject in subjects else edge.object
-            )
-            if concept is not None:
-                found.append(self.graph.relation_passage(concept, edge))
-        return found
+        known = [edge.subject if edge.subject in subjects else edge.object for edge in edges]
+        return [
+            self.graph.relation_passage(concept, edge)
+            for edge, concept in zip(edges, map(self.graph.get_concept, known), strict=True)
+            if concept is not None
+        ]
 
     async def _text_passages(
         self, form: Retrieval, concepts: Sequence[str], k: int
@@ -312,7 +307,7 @@ def condition_values(note: str, constraint: Constraint) -> list[str]:
         said = part.strip()
         if said.casefold().startswith(wanted):
             values.append(said[len(wanted) :].strip(" :：=＝为是"))
-        elif any(same_text(said, each) for each in constraint.values):
+        elif any(same_text(said, each) for each in constraint.values()):
             values.append(said)
     return [value for value in values if value]
 

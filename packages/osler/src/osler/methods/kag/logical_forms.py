@@ -12,8 +12,10 @@ parse back.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from operator import ge, gt, le, lt
 from typing import Literal, Self, assert_never
 
 from osler.types import Hit
@@ -23,6 +25,7 @@ Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "in"]
 COMPARISONS: tuple[Comparison, ...] = ("!=", "<=", ">=", "=", "<", ">", "in")
 """Longer signs first: the order in which a reader must try them."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_IN_ORDER: Mapping[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 class Operation(StrEnum):
@@ -78,7 +81,6 @@ class Constraint(_OneLineFields):
     value: str | tuple[str, ...]
     """A tuple for "in", a string for all other comparisons."""
 
-    @property
     def values(self) -> tuple[str, ...]:
         """What it compares with, each value by itself."""
         return self.value if isinstance(self.value, tuple) else (self.value,)
@@ -193,24 +195,16 @@ class SubAnswer:
 
 def constraint_holds(constraint: Constraint, value: str) -> bool:
     """Whether a value meets a constraint; numbers are compared as numbers, words without case."""
-    alike = any(same_text(value, each) for each in constraint.values)
+    alike = any(same_text(value, each) for each in constraint.values())
     match constraint.comparison:
         case "=" | "in":
             return alike
         case "!=":
             return not alike
-    left, right = _read_number(value), _read_number(constraint.values[0])
+    left, right = _read_number(value), _read_number(constraint.values()[0])
     if left is None or right is None:
         return False
-    match constraint.comparison:
-        case "<":
-            return left < right
-        case "<=":
-            return left <= right
-        case ">":
-            return left > right
-        case _:
-            return left >= right
+    return _IN_ORDER[constraint.comparison](left, right)
 
 
 def same_text(one: str, other: str) -> bool:

@@ -9,11 +9,11 @@ from typing import Literal, Protocol
 from osler.errors import MalformedOutput
 from osler.llm.core.ask import Speaker
 from osler.llm.core.base import Message
-from osler.methods.kag.logical_forms import LogicalPlan, render_form
+from osler.methods.kag.logical_forms import LogicalPlan, SubAnswer, render_form
 from osler.methods.kag.parse import plan_grammar, read_plan_tolerantly
 from osler.methods.kag.variables import find_dependencies
 from osler.prompts import RenderedPrompt, render_prompt
-from osler.trace import FormNode, FormsPlanned, Run
+from osler.trace import FormNode, FormSolved, FormsPlanned, Run
 from osler.types import Language, Question
 
 Origin = Literal["planner", "user", "fallback", "formula"]
@@ -107,6 +107,18 @@ class GivenForms:
         plan = self.plan or LogicalPlan.single_retrieval(question.text)
         run.emit(plan_event(plan, "user"))
         return plan
+
+
+def answer_event(answer: SubAnswer) -> FormSolved:
+    """What came of a step, as an event."""
+    return FormSolved(
+        answer.n,
+        "done" if answer.text else "failed",
+        answer.text,
+        answer.own,
+        answer.confidence,
+        tuple(hit.passage.id for hit in answer.hits),
+    )
 
 
 def plan_event(plan: LogicalPlan, origin: Origin, warnings: tuple[str, ...] = ()) -> FormsPlanned:

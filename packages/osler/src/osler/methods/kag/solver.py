@@ -30,9 +30,9 @@ from osler.methods.kag.logical_forms import (
     SubAnswer,
 )
 from osler.methods.kag.output import AnswerFinisher, QuestionSearch, merge_hits, nearest_option
-from osler.methods.kag.planner import Decomposer, FormPlanner
+from osler.methods.kag.planner import Decomposer, FormPlanner, answer_event
 from osler.methods.kag.variables import Dependencies, Variables, find_dependencies
-from osler.trace import BudgetExceeded, FormSolved, Noted, Run
+from osler.trace import BudgetExceeded, Noted, Run
 from osler.trace.ordered import OrderedEvents, gather
 from osler.types import Halt, Question, Retriever, Solution
 
@@ -185,16 +185,7 @@ class Thinker:
             answer = SubAnswer(step.n, asked, "", lacking=known.missing)
         else:
             answer = await self._act(question, step, asked, known, run)
-        run.emit(
-            FormSolved(
-                step.n,
-                "done" if answer.text else "failed",
-                answer.text,
-                answer.own,
-                answer.confidence,
-                tuple(hit.passage.id for hit in answer.hits),
-            )
-        )
+        run.emit(answer_event(answer))
         return answer
 
     async def _act(

@@ -162,7 +162,7 @@ def _referring_text(step: PlanStep) -> str:
         case Output(variables=variables):
             return " ".join((step.question, *variables))
         case Retrieval(constraints=constraints) as form:
-            told = (value for each in constraints for value in each.values)
+            told = (value for each in constraints for value in each.values())
             return " ".join((step.question, *(node.name for node in form.nodes), *told))
 
 
@@ -174,7 +174,7 @@ def _mentioned_aliases(form: Form) -> Iterator[tuple[str, bool]]:
                 if node.alias:
                     yield node.alias, node is form.s and not (node.type or node.name)
             for constraint in form.constraints:
-                yield from ((value, False) for value in constraint.values)
+                yield from ((value, False) for value in constraint.values())
         case Math(content=content) | Deduce(content=content):
             for item in content:
                 yield item, re.fullmatch(r"(?:[spo]|math|deduce)\d+", item) is not None
@@ -329,7 +329,7 @@ class Variables:
         return [replace(node, name=value) for value in self._values(node.name or node.alias)]
 
     def _fill_constraint(self, constraint: Constraint) -> Constraint:
-        filled = (value for each in constraint.values for value in self._values(each))
+        filled = (value for each in constraint.values() for value in self._values(each))
         values = tuple(dict.fromkeys(filled))
         if constraint.comparison == "in":
             return replace(constraint, value=values)

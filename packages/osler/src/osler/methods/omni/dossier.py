@@ -101,8 +101,7 @@ def save_plan(
     planner: str = "",
     snapshot: str = "",
 ) -> SavedPlan:
-    offered = tuple(sources)
-    every = (*offered, *(s for s in {q.source: 0 for q in plan.queries} if s not in offered))
+    every = tuple(dict.fromkeys((*sources, *(query.source for query in plan.queries))))
     return SavedPlan(
         render_source_plan(plan, every),
         every,

@@ -17,7 +17,9 @@ from osler.trace import BudgetExceeded, Noted, Retrieved, Run, Searched
 from osler.trace.ordered import gather
 from osler.types import Hit, Retriever, Usage
 
-_NOTHING: Mapping[Query, LookupResult] = MappingProxyType({})
+Found = Mapping[Query, LookupResult]
+"""What each query found."""
+_NOTHING: Found = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class PlannedRetriever:
     """Documents of one query; from the graph a definition and as many relations."""
 
     async def gather_results(
-        self, plan: SourcePlan, run: Run, *, known: Mapping[Query, LookupResult] = _NOTHING
+        self, plan: SourcePlan, run: Run, *, known: Found = _NOTHING
     ) -> dict[Query, LookupResult]:
         """The results of each query in plan order; queries in `known` are not repeated, unless
         they failed.
@@ -82,7 +84,7 @@ class PlannedRetriever:
 
 async def order_results(
     question: str,
-    found: Mapping[Query, LookupResult],
+    found: Found,
     per_source: int,
     order: PooledOrder | None,
 ) -> tuple[Hit, ...]:
@@ -100,7 +102,7 @@ async def order_results(
     return await order.order_hits(question, lists, most=per_source * len(sources))
 
 
-def interleave_hits(found: Mapping[Query, LookupResult], per_source: int) -> tuple[Hit, ...]:
+def interleave_hits(found: Found, per_source: int) -> tuple[Hit, ...]:
     """Interleaves results: the first of every query in plan order, then the second, and so on.
 
     Each passage occurs once and counts for the source whose query found it first; each source
@@ -118,7 +120,7 @@ def interleave_hits(found: Mapping[Query, LookupResult], per_source: int) -> tup
     return tuple(kept.values())
 
 
-def missing_sources(found: Mapping[Query, LookupResult]) -> tuple[str, ...]:
+def missing_sources(found: Found) -> tuple[str, ...]:
     """The sources that could not be searched, each with its reason, without repeats."""
     return tuple(
         dict.fromkeys(

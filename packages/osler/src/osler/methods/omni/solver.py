@@ -22,7 +22,7 @@ from osler.methods.omni.dossier import left_out
 from osler.methods.omni.plan import MOST, PlanReading, Query, SourcePlan, expect_source_plan
 from osler.methods.omni.planners import Proposal, SourceDescription, SourcePlanner, source_variables
 from osler.methods.omni.planners.single import Prompting, Proposer
-from osler.methods.omni.retriever import PlannedRetriever, missing_sources, order_results
+from osler.methods.omni.retriever import Found, PlannedRetriever, missing_sources, order_results
 from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.retrieve import LookupResult, tell_order
 from osler.retrieve.pooled import PooledOrder
@@ -186,12 +186,7 @@ class OmniRag:
         return await self.retriever.gather_results(proposal.plan, run, known=proposal.found)
 
     async def answer_from(
-        self,
-        question: Question,
-        found: Mapping[Query, LookupResult],
-        run: Run,
-        *,
-        alone: bool = False,
+        self, question: Question, found: Found, run: Run, *, alone: bool = False
     ) -> Solution:
         """The reader's answer; `alone`: for a plan that deliberately queries nothing."""
         hits = await order_results(question.text, found, self.per_source, self.order)
@@ -213,10 +208,10 @@ class OmniRag:
         self,
         follow_up: FollowUp,
         question: Question,
-        found: Mapping[Query, LookupResult],
+        found: Found,
         hits: tuple[Hit, ...],
         run: Run,
-    ) -> tuple[Mapping[Query, LookupResult], tuple[Hit, ...], str | None]:
+    ) -> tuple[Found, tuple[Hit, ...], str | None]:
         """What further plans found besides, and the reader's draft; `None` where none was written.
 
         New passages stand behind those before them, so that the prompt's beginning stays.
@@ -247,7 +242,7 @@ def _event_of(proposal: Proposal) -> SourcesPlanned:
     return SourcesPlanned(proposal.plan.planned_queries, proposal.origin, dropped)
 
 
-def _explain_reading(hits: Sequence[Hit], found: Mapping[Query, LookupResult]) -> str:
+def _explain_reading(hits: Sequence[Hit], found: Found) -> str:
     """What was read, from the sources that could be searched, and which could not."""
     if not found:
         return "no source needed"
@@ -263,9 +258,6 @@ def _with_note(answer: Answer, absent: tuple[str, ...]) -> Answer:
         return answer
     told = _MISSING[answer.language].format(sources="; ".join(absent))
     return replace(answer, note=f"{answer.note} {told}".strip())
-
-
-Found = Mapping[Query, LookupResult]
 
 
 @dataclass(frozen=True)

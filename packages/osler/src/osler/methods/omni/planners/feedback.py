@@ -14,7 +14,7 @@ show a new child its ancestors and elder siblings.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import log, sqrt
@@ -26,7 +26,7 @@ from osler.llm.core.grammar import Grammar, alt, free_text, seq
 from osler.methods.omni.plan import Query, SourcePlan
 from osler.methods.omni.planners import Proposal, SourceDescription, plan_fallback, source_variables
 from osler.methods.omni.planners.single import PlanAttempt, Proposer
-from osler.methods.omni.retriever import PlannedRetriever
+from osler.methods.omni.retriever import Found, PlannedRetriever
 from osler.prompts import render_question_prompt
 from osler.retrieve import LookupResult
 from osler.text import clean_text, one_line
@@ -61,11 +61,7 @@ class Feedback:
 
 class Evaluator(Protocol):
     async def evaluate_documents(
-        self,
-        question: Question,
-        found: Mapping[Query, LookupResult],
-        offers: tuple[SourceDescription, ...],
-        run: Run,
+        self, question: Question, found: Found, offers: tuple[SourceDescription, ...], run: Run
     ) -> Feedback:
         """Scores the documents for the question. Raises only `BudgetExceeded`."""
 
@@ -79,11 +75,7 @@ class DocumentJudge:
     """Documents of each query that it reads: the second half is left out while judging (§5.1.2)."""
 
     async def evaluate_documents(
-        self,
-        question: Question,
-        found: Mapping[Query, LookupResult],
-        offers: tuple[SourceDescription, ...],
-        run: Run,
+        self, question: Question, found: Found, offers: tuple[SourceDescription, ...], run: Run
     ) -> Feedback:
         prompt = render_question_prompt(
             "omni/feedback",
