@@ -15,7 +15,7 @@ quotes is an apostrophe: a letter follows it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
@@ -87,7 +87,14 @@ def read_plan_tolerantly(reply: str) -> PlanReading:
     found, mended, errors = _read_written(written)
     if len(errors) == len(written):
         raise MalformedOutput(errors[0].reply or reply, expected=errors[0].expected)
-    return PlanReading(LogicalPlan(tuple(_number_steps(found))), tuple(mended))
+    # Models restart or skip numbers; then references "#n" can only mean positions.
+    numbers = [number for number, _, _ in found]
+    told = 0 not in numbers and len(set(numbers)) == len(numbers)
+    steps = (
+        PlanStep(number if told else place, question, form)
+        for place, (number, question, form) in enumerate(found, 1)
+    )
+    return PlanReading(LogicalPlan(tuple(steps)), tuple(mended))
 
 
 def read_search(reply: str) -> PlanStep:
@@ -143,15 +150,6 @@ def _read_action(step: WrittenStep) -> Form:
     if not step.action:
         raise MalformedOutput(step.words, expected="an Action for each Step")
     return read_form(step.action)[0]
-
-
-def _number_steps(found: list[_Read]) -> Iterator[PlanStep]:
-    """Numbers the steps as the reply does if its numbers are distinct; else by position."""
-    # Models restart or skip numbers; then references "#n" can only mean positions.
-    numbers = [number for number, _, _ in found]
-    told = 0 not in numbers and len(set(numbers)) == len(numbers)
-    for place, (number, question, form) in enumerate(found, 1):
-        yield PlanStep(number if told else place, question, form)
 
 
 LONGEST_ANSWER = 160

@@ -12,9 +12,10 @@ from osler.answer import Decision, plain_text, spoken_text, who_decided
 from osler.answer.abstention import explain_abstention, read_draft
 from osler.answer.option_reading import written_option
 from osler.errors import CapabilityMissing, MalformedOutput
-from osler.llm.core.ask import ask
-from osler.llm.core.base import Completion
+from osler.llm.core.ask import ask, complete
+from osler.llm.core.base import Completion, Message
 from osler.llm.core.grammar import Grammar
+from osler.llm.reading.actions import read_actions
 from osler.methods.tcrag import actions
 from osler.methods.tcrag.actions import (
     Backtrack,
@@ -29,14 +30,13 @@ from osler.methods.tcrag.parts import (
     MachineParts,
     MachineStep,
     Wording,
-    ask_conclusion,
     read_steps,
     render_act_prompt,
     stack_messages,
-    write_summary,
 )
 from osler.methods.tcrag.stack import LARGE, Draft, FrameKind, MemoryStack, explain_halt
 from osler.methods.tcrag.tools import ToolCall, number_passages, try_tool
+from osler.prompts import render_prompt
 from osler.trace import BudgetExceeded, Noted, Popped, Pushed, Run, StateValued
 from osler.types import Answer, Halt, Hit, Language, Question, Solution
 
@@ -268,9 +268,9 @@ class TuringMachine(MachineParts):
         draft: str = "",
     ) -> None:
         memory.push(kind, text, state=value)
-        composed = bool(draft) and self.composer.writes_answer
-        event = Pushed(i, kind, text, len(memory), "" if composed else ROLE)
-        run.emit(replace(event, draft=draft) if composed else event)
+        # Where the answer was composed, the planner's own words stand beside it.
+        writer, draft = ("", draft) if draft and self.composer.writes_answer else (ROLE, "")
+        run.emit(Pushed(i, kind, text, len(memory), writer, draft))
 
     def _pop(
         self,
@@ -292,8 +292,15 @@ class TuringMachine(MachineParts):
         hits = memory.top.hits
         writer = ROLE
         if self.summariser is not None:
-            writer = "summariser"
-            text = await write_summary(self.summariser, memory, self.sampling, run)
+            writer, question = "summariser", memory.question
+            prompt = render_prompt(
+                "tcrag/summarise", question.language, question=question.text, text=memory.top.text
+            )
+            asked, identity = [Message("user", prompt.text)], prompt.identity
+            reply = await complete(
+                self.summariser, asked, self.sampling, run, role=writer, prompt=identity
+            )
+            text = " ".join(reply.text.split())
         self._pop(memory, run, i, "Summary", "")
         memory.push(FrameKind.SUMMARY, text, hits=hits)
         run.emit(Pushed(i, FrameKind.SUMMARY, text, len(memory), writer))
@@ -324,15 +331,18 @@ class TuringMachine(MachineParts):
         if run.spent or run.unsaid or not self.composer.uses_draft:
             return ""
         prompt = render_act_prompt(memory.question, self.tools, self.moves, self._wording)
-        context = stack_messages(prompt, memory)
+        closing = render_prompt("tcrag/close", memory.question.language)
+        turns = [*stack_messages(prompt, memory), Message("user", closing.text)]
         sampling = replace(self.sampling, seed=run.rng.getrandbits(31), top=0)
-        language = memory.question.language
         try:
-            return await ask_conclusion(
-                self.model, context, sampling, run, role=ROLE, language=language
+            reply = await complete(
+                self.model, turns, sampling, run, role=ROLE, prompt=closing.identity
             )
         except BudgetExceeded:
             return ""
+        found = read_actions(reply.text, ())
+        said = [one.text for one in found if one.kind in ("conclusion", "untagged")]
+        return read_draft(said[-1], run) if said else ""
 
     @property
     def _wording(self) -> Wording:

@@ -12,13 +12,10 @@ from itertools import takewhile
 from typing import Literal, Protocol, Self
 
 from osler.answer import Composer
-from osler.answer.abstention import read_draft
 from osler.answer.written import WrittenComposer
 from osler.errors import MalformedOutput
-from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.spans import span_tokens
-from osler.llm.reading.actions import read_actions
 from osler.methods.tcrag import actions
 from osler.methods.tcrag.actions import Move, ParsedAction, move_of
 from osler.methods.tcrag.moves import AnyMove, Moves, OfferedMoves
@@ -33,7 +30,6 @@ from osler.methods.tcrag.stack import (
 )
 from osler.methods.tcrag.tools import ALL_RAG, SearchTool, Tool, describe_tool
 from osler.prompts import RenderedPrompt, render_prompt
-from osler.trace import Run
 from osler.types import Language, Question, Retriever
 
 Template = Literal["line", "json"]
@@ -158,40 +154,6 @@ def read_steps(
         MachineStep(first + n, one, completion, context, acted_on=n + 1 < len(allowed))
         for n, one in enumerate(allowed)
     )
-
-
-async def write_summary(
-    model: LanguageModel, memory: MemoryStack, sampling: Sampling, run: Run
-) -> str:
-    """A summary of the top of the memory by a model of its own."""
-    question = memory.question
-    prompt = render_prompt(
-        "tcrag/summarise", question.language, question=question.text, text=memory.top.text
-    )
-    asked = [Message("user", prompt.text)]
-    reply = await complete(model, asked, sampling, run, role="summariser", prompt=prompt.identity)
-    return " ".join(reply.text.split())
-
-
-async def ask_conclusion(
-    model: LanguageModel,
-    context: Sequence[Message],
-    sampling: Sampling,
-    run: Run,
-    *,
-    role: str,
-    language: Language,
-) -> str:
-    """The Conclusion of a run whose steps are spent; empty where the model writes none.
-
-    Raises `BudgetExceeded`.
-    """
-    prompt = render_prompt("tcrag/close", language)
-    turns = [*context, Message("user", prompt.text)]
-    reply = await complete(model, turns, sampling, run, role=role, prompt=prompt.identity)
-    found = read_actions(reply.text, ())
-    said = [one.text for one in found if one.kind in ("conclusion", "untagged")]
-    return read_draft(said[-1], run) if said else ""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from osler.llm.core.ask import ask
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.grammar import Grammar, free_text, named_rule
 from osler.methods.tcrag.stack import Frame
-from osler.prompts import RenderedPrompt, render_prompt
+from osler.prompts import render_prompt
 from osler.retrieve import look_up, tell_order
 from osler.sources.catalogue import BUILT_IN
 from osler.text import one_line, read_packaged_table
@@ -212,8 +212,13 @@ class LineWriter:
     role: str = "planner"
     """Whose model it is: `Observation.writer`."""
 
-    async def write_line(self, prompt: RenderedPrompt, language: Language, run: Run) -> str:
-        """Asks for one line. Raises `MalformedOutput` for an empty reply, and `BudgetExceeded`."""
+    async def observe_line(
+        self, template: str, call: ToolCall, run: Run, *, before: str = "", **values: object
+    ) -> Observation:
+        """The line that a prompt asks for, behind `before`. Raises `MalformedOutput` for an empty
+        reply, and `BudgetExceeded`."""
+        language = call.question.language
+        prompt = render_prompt(template, language, **values)
         # Chinese says in a third of the characters what English needs.
         longest = self.longest if language == "en" else self.longest // 3
         grammar = (
@@ -221,9 +226,10 @@ class LineWriter:
         )
         sampling = replace(self.sampling, seed=run.rng.getrandbits(31), grammar=grammar)
         asked = [Message("user", prompt.text)]
-        return await ask(
+        line = await ask(
             self.model, asked, _reply_line, sampling, run, role="helper", prompt=prompt.identity
         )
+        return Observation(before + line, writer=self.role)
 
 
 @dataclass(frozen=True)
@@ -234,10 +240,10 @@ class HypothesisTool:
     name: str = HYPOTHESIS_OUTPUT
 
     async def call_tool(self, call: ToolCall, run: Run) -> Observation:
-        language = call.question.language
-        prompt = render_prompt("tcrag/hypothesis", language, question=call.query)
-        guess = await self.scribe.write_line(prompt, language, run)
-        return Observation(_GUESS[language] + guess, writer=self.scribe.role)
+        before = _GUESS[call.question.language]
+        return await self.scribe.observe_line(
+            "tcrag/hypothesis", call, run, before=before, question=call.query
+        )
 
 
 @dataclass(frozen=True)
@@ -266,10 +272,10 @@ class ReadEntitiesTool:
     name: str = MEDICAL_NER
 
     async def call_tool(self, call: ToolCall, run: Run) -> Observation:
-        language = call.question.language
-        prompt = render_prompt("tcrag/entities", language, text=call.query)
-        terms = await self.scribe.write_line(prompt, language, run)
-        return Observation(_TERMS[language] + terms, writer=self.scribe.role)
+        before = _TERMS[call.question.language]
+        return await self.scribe.observe_line(
+            "tcrag/entities", call, run, before=before, text=call.query
+        )
 
 
 @dataclass(frozen=True)
@@ -280,16 +286,14 @@ class OrganiseTool:
     name: str = KNOWLEDGE_ORGANIZE
 
     async def call_tool(self, call: ToolCall, run: Run) -> Observation:
-        language = call.question.language
         if not call.known:
-            return Observation(_NO_PASSAGES[language])
+            return Observation(_NO_PASSAGES[call.question.language])
         documents = [
             f"{citation_mark(n)} {_describe_hit(hit)}" for n, hit in enumerate(call.known, 1)
         ]
-        asked = call.question.text
-        prompt = render_prompt("tcrag/organise", language, question=asked, documents=documents)
-        ordered = await self.scribe.write_line(prompt, language, run)
-        return Observation(ordered, writer=self.scribe.role)
+        return await self.scribe.observe_line(
+            "tcrag/organise", call, run, question=call.question.text, documents=documents
+        )
 
 
 @dataclass(frozen=True)

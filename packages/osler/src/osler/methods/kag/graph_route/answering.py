@@ -293,24 +293,18 @@ def _word_value(value: Value, passages: Mapping[Edge, Hit], language: Language) 
     match value:
         case Amount(number, _):
             names = joint.join(member.name for member in listed)
-            head = _COUNT[language].format(value=number, names=names)
-            statements = [Statement(head, tuple(numbers.values()))]
+            told = [(_COUNT[language].format(value=number, names=names), edges)]
         case Comparison(best, sizes):
             summary = joint.join(f"{name} {size:g}" for name, size in sizes)
-            head = _BEST[language].format(best=best.origin, sizes=summary)
-            statements = [Statement(head, tuple(numbers.values()))]
+            told = [(_BEST[language].format(best=best.origin, sizes=summary), edges)]
         case Verdict():
-            said = (_NO if value.denies else _YES)[language].format(
-                facts=_word_edges(edges, language)
-            )
-            statements = [Statement(said, tuple(numbers.values()))]
+            words = (_NO if value.denies else _YES)[language]
+            told = [(words.format(facts=_word_edges(edges, language)), edges)]
         case _:
-            statements = [
-                Statement(
-                    _MEMBER[language].format(name=one.name, facts=_word_edges(one.edges, language)),
-                    tuple(numbers[edge] for edge in one.edges if edge in numbers),
-                )
-                for one in listed
+            facts = [_word_edges(one.edges, language) for one in listed]
+            told = [
+                (_MEMBER[language].format(name=one.name, facts=own), list(one.edges))
+                for one, own in zip(listed, facts, strict=True)
             ]
     note = ""
     if others:
@@ -319,7 +313,11 @@ def _word_value(value: Value, passages: Mapping[Edge, Hit], language: Language) 
     evidence = tuple(
         Evidence(passages[edge], 0, len(passages[edge].passage.text), GRAPH) for edge in edges
     )
-    return Answer(tuple(statements), evidence, note=note, language=language)
+    statements = tuple(
+        Statement(text, tuple(numbers[edge] for edge in own if edge in numbers))
+        for text, own in told
+    )
+    return Answer(statements, evidence, note=note, language=language)
 
 
 def _word_edges(edges: Sequence[Edge], language: Language) -> str:
