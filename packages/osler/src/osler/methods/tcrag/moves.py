@@ -172,18 +172,11 @@ class GuidedMoves:
         return OfferedMoves(frozenset(moves & self.taught_moves), fresh)
 
     async def _moves_upon(self, memory: MemoryStack, *, concludes: bool) -> set[Move]:
-        moves = set()
-        if concludes:
-            moves.add(Move.CONCLUSION)
-        if memory.top.kind is not FrameKind.THOUGHT:
+        moves, top = {Move.CONCLUSION} if concludes else set(), memory.top
+        if top.kind is not FrameKind.THOUGHT:
             moves.add(Move.THOUGHT)
-        if await self._is_worth_summary(memory):
-            moves.add(Move.SUMMARY)
+        is_long = sum(len(frame.text) for frame in memory.frames) >= self.long
+        if top.kind is FrameKind.OBSERVATION and is_long:
+            sums_up = await self.judge.finds_evidence(memory.question, top.hits, passages=2)
+            moves |= {Move.SUMMARY} if sums_up else set()
         return moves
-
-    async def _is_worth_summary(self, memory: MemoryStack) -> bool:
-        if memory.top.kind is not FrameKind.OBSERVATION:
-            return False
-        if sum(len(frame.text) for frame in memory.frames) < self.long:
-            return False
-        return await self.judge.finds_evidence(memory.question, memory.top.hits, passages=2)
