@@ -261,7 +261,12 @@ class Episode:
         answer = await self.kit.composer.conclude(
             self.question, self.hits, self.draft, self.run, decision=decision
         )
-        why = explain_silence(self.hits, self.failed)
+        nothing = (
+            "passages were found, but none answers the question"
+            if self.hits
+            else "nothing was found"
+        )
+        why = f"a source was down: {self.failed}" if self.failed else nothing
         solution = end_single_pass(
             answer, self.run, decided, converged=converged, silent=Halt.NO_EVIDENCE, why=why
         )
@@ -334,13 +339,6 @@ async def write_draft(
     except BudgetExceeded:
         return ""
     return read_draft(reply.text, run)
-
-
-def explain_silence(hits: Sequence[Hit], down: str) -> str:
-    """Why a method that searched says nothing; `down`: the sources that were, and why."""
-    if down:
-        return f"a source was down: {down}"
-    return "passages were found, but none answers the question" if hits else "nothing was found"
 
 
 def end_single_pass(

@@ -17,7 +17,6 @@ from osler.answer.written import WrittenComposer
 from osler.errors import MalformedOutput
 from osler.llm.core.ask import Speaker, ask_with_documents, complete, repair_messages
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
-from osler.methods.episode import explain_silence
 from osler.methods.omni.dossier import left_out
 from osler.methods.omni.plan import MOST, PlanReading, Query, SourcePlan, expect_source_plan
 from osler.methods.omni.planners import Proposal, SourceDescription, SourcePlanner, source_variables
@@ -200,7 +199,12 @@ class OmniRag:
         if run.spent:
             return Solution(answer, Halt.BUDGET, f"spent: {run.spent}", run.usage)
         if answer.is_silent:
-            why = explain_silence(hits, "; ".join(absent))
+            nothing = (
+                "passages were found, but none answers the question"
+                if hits
+                else "nothing was found"
+            )
+            why = f"a source was down: {'; '.join(absent)}" if absent else nothing
             return Solution(answer, Halt.NO_EVIDENCE, why, run.usage)
         return Solution(answer, Halt.CONVERGED, _explain_reading(hits, found), run.usage)
 
