@@ -9,10 +9,10 @@ too, so that a search for it finds the trial and the papers that name it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
-from osler.sources.formats.json_lines import items_at, read_items, text_at
+from osler.sources.formats.json_lines import items_at, read_items, text_at, value_at
 from osler.sources.formats.reading import date_in, plain_head, read_json_file, year_in
 from osler.sources.formats.sections import finish_document
 from osler.sources.records import Document, Drop, Record, Section
@@ -22,8 +22,6 @@ _NCT = re.compile(r"NCT\d{8}")
 _LARGEST = 64 * 2**20
 """Bytes of one study, whose results may be long."""
 _LICENCE = "public domain (ClinicalTrials.gov)"
-Rows = list[tuple[str, str]]
-"""Headings with their texts, in order."""
 
 
 class ClinicalTrialsJson:
@@ -46,70 +44,79 @@ class ClinicalTrialsJson:
 
 
 def _read_study(study: Any, where: str) -> Record:
-    protocol = study.get("protocolSection") if isinstance(study, dict) else None
-    named = "identificationModule", "statusModule", "designModule", "descriptionModule"
-    identity, status, design, described = (items_or_none(protocol, name) for name in named)
-    arms = [_arm_text(arm) for arm in items_at(protocol, "armsInterventionsModule", "armGroups")]
-    given = items_at(protocol, "armsInterventionsModule", "interventions")
-    outcomes = items_or_none(protocol, "outcomesModule")
-    eligible = text_at(protocol, "eligibilityModule", "eligibilityCriteria")
-    papers = items_at(protocol, "referencesModule", "references")
-    rows: Rows = [
-        ("Summary", text_at(described, "briefSummary")),
-        ("Description", text_at(described, "detailedDescription")),
-        (
-            "Status",
-            _join_stated(
-                ("Number", text_at(identity, "nctId")),
-                ("Status", text_at(status, "overallStatus")),
-                ("Stopped because", text_at(status, "whyStopped")),
-                ("Start", text_at(status, "startDateStruct", "date")),
-                ("Completion", text_at(status, "completionDateStruct", "date")),
-                ("Last update", text_at(status, "lastUpdatePostDateStruct", "date")),
-            ),
-        ),
-        (
-            "Design",
-            _join_stated(
-                ("Type", text_at(design, "studyType")),
-                ("Phase", ", ".join(map(str, items_at(design, "phases")))),
-                ("Allocation", text_at(design, "designInfo", "allocation")),
-                ("Masking", text_at(design, "designInfo", "maskingInfo", "masking")),
-                ("Enrolment", _count_text(design)),
-            ),
-        ),
-        ("Conditions", "; ".join(map(str, items_at(protocol, "conditionsModule", "conditions")))),
-        ("Arms", "\n".join(filter(None, arms))),
-        ("Interventions", "\n".join(filter(None, map(_intervention_text, given)))),
-        ("Eligibility", eligible),
-        ("Primary outcomes", _outcome_texts(items_at(outcomes, "primaryOutcomes"))),
-        ("Secondary outcomes", _outcome_texts(items_at(outcomes, "secondaryOutcomes"))),
-        *_result_rows(study),
-        ("Papers", "\n".join(filter(None, map(_paper_text, papers)))),
-    ]
+    """The document; its year is that of the completion, else of the start, else none."""
+    protocol = value_at(study, "protocolSection")
+    named = "identificationModule", "statusModule", "designModule"
+    identity, status, design = (value_at(protocol, name) for name in named)
+    number = text_at(identity, "nctId").strip().upper()
+    if not _NCT.fullmatch(number):
+        return Drop(where, "no NCT number")
     title = text_at(identity, "briefTitle") or text_at(identity, "officialTitle")
-    return _make_trial(
-        text_at(identity, "nctId"),
-        title,
-        rows,
-        (
-            text_at(status, "completionDateStruct", "date"),
-            text_at(status, "startDateStruct", "date"),
+    ends = (text_at(status, f"{end}DateStruct", "date") for end in ("completion", "start"))
+    day = next(filter(year_in, ends), "")
+    document = Document(
+        id=make_slug(number),
+        title=one_line(title) or number,
+        sections=tuple(
+            Section(text, (heading,))
+            for heading, text in _read_rows(study, protocol, identity, status, design)
+            if text.strip()
         ),
-        _kind_of(text_at(design, "studyType"), text_at(design, "designInfo", "allocation")),
-        where,
+        year=year_in(day),
+        date=date_in(day),
+        url=f"https://clinicaltrials.gov/study/{number}",
+        code=f"NCT:{number}",
+        kind=_kind_of(text_at(design, "studyType"), text_at(design, "designInfo", "allocation")),
+        licence=_LICENCE,
     )
+    return finish_document(document, where)
 
 
-def items_or_none(value: Any, key: str) -> Any:
-    """The object at a key; `None` for anything else."""
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else None
+def _read_rows(
+    study: Any, protocol: Any, identity: Any, status: Any, design: Any
+) -> Iterator[tuple[str, str]]:
+    """Headings with their texts, in order; the text of what is not stated is empty."""
+    described = value_at(protocol, "descriptionModule")
+    yield "Summary", text_at(described, "briefSummary")
+    yield "Description", text_at(described, "detailedDescription")
+    yield (
+        "Status",
+        _join_stated(
+            ("Number", text_at(identity, "nctId")),
+            ("Status", text_at(status, "overallStatus")),
+            ("Stopped because", text_at(status, "whyStopped")),
+            ("Start", text_at(status, "startDateStruct", "date")),
+            ("Completion", text_at(status, "completionDateStruct", "date")),
+            ("Last update", text_at(status, "lastUpdatePostDateStruct", "date")),
+        ),
+    )
+    yield (
+        "Design",
+        _join_stated(
+            ("Type", text_at(design, "studyType")),
+            ("Phase", ", ".join(map(str, items_at(design, "phases")))),
+            ("Allocation", text_at(design, "designInfo", "allocation")),
+            ("Masking", text_at(design, "designInfo", "maskingInfo", "masking")),
+            ("Enrolment", _count_text(design)),
+        ),
+    )
+    conditions = items_at(protocol, "conditionsModule", "conditions")
+    yield "Conditions", "; ".join(map(str, conditions))
+    arms = value_at(protocol, "armsInterventionsModule")
+    yield "Arms", _join_lines(map(_arm_text, items_at(arms, "armGroups")))
+    yield "Interventions", _join_lines(map(_intervention_text, items_at(arms, "interventions")))
+    yield "Eligibility", text_at(protocol, "eligibilityModule", "eligibilityCriteria")
+    outcomes = value_at(protocol, "outcomesModule")
+    yield "Primary outcomes", _outcome_texts(items_at(outcomes, "primaryOutcomes"))
+    yield "Secondary outcomes", _outcome_texts(items_at(outcomes, "secondaryOutcomes"))
+    yield from _result_rows(study)
+    papers = items_at(protocol, "referencesModule", "references")
+    yield "Papers", _join_lines(map(_paper_text, papers))
 
 
 def _count_text(design: Any) -> str:
-    info = items_or_none(design, "enrollmentInfo") or {}
-    count, kind = info.get("count"), text_at(info, "type")
+    info = value_at(design, "enrollmentInfo")
+    count, kind = value_at(info, "count"), text_at(info, "type")
     if not isinstance(count, int) or isinstance(count, bool):
         return ""
     return f"{count} ({kind.lower()})" if kind else str(count)
@@ -129,8 +136,9 @@ def _intervention_text(one: Any) -> str:
 
 def _outcome_texts(outcomes: Sequence[Any]) -> str:
     keys = ("measure", "description", "timeFrame")
-    lines = (". ".join(filter(None, (text_at(one, key) for key in keys))) for one in outcomes)
-    return "\n".join(filter(None, lines))
+    return _join_lines(
+        ". ".join(filter(None, (text_at(one, key) for key in keys))) for one in outcomes
+    )
 
 
 def _paper_text(paper: Any) -> str:
@@ -143,8 +151,7 @@ def _paper_text(paper: Any) -> str:
 
 def _result_rows(study: Any) -> Iterator[tuple[str, str]]:
     """Each outcome measure with results: its groups and their values, with the unit as stated."""
-    results = items_or_none(study, "resultsSection")
-    for outcome in items_at(results, "outcomeMeasuresModule", "outcomeMeasures"):
+    for outcome in items_at(study, "resultsSection", "outcomeMeasuresModule", "outcomeMeasures"):
         lines = [text_at(outcome, "title"), text_at(outcome, "timeFrame")]
         groups = {
             text_at(group, "id"): text_at(group, "title") for group in items_at(outcome, "groups")
@@ -155,7 +162,7 @@ def _result_rows(study: Any) -> Iterator[tuple[str, str]]:
                 values = items_at(category, "measurements")
                 lines += [_value_text(value, groups, unit) for value in values]
         lines += [_analysis_text(one) for one in items_at(outcome, "analyses")]
-        yield "Results", "\n".join(filter(None, lines))
+        yield "Results", _join_lines(lines)
 
 
 def _value_text(value: Any, groups: dict[str, str], unit: str) -> str:
@@ -177,6 +184,10 @@ def _analysis_text(one: Any) -> str:
     return "; ".join(filter(None, parts)) if value or p else ""
 
 
+def _join_lines(lines: Iterable[str]) -> str:
+    return "\n".join(filter(None, lines))
+
+
 def _join_stated(*fields: tuple[str, str]) -> str:
     return "; ".join(f"{name}: {one_line(value)}" for name, value in fields if value.strip())
 
@@ -189,24 +200,3 @@ def _kind_of(study_type: str, allocation: str) -> str:
     return (
         "Randomized Controlled Trial (registered)" if is_random else "Clinical Trial (registered)"
     )
-
-
-def _make_trial(
-    number: str, title: str, rows: Rows, dates: Sequence[str], kind: str, where: str
-) -> Record:
-    """The document; its year is that of the completion, else of the start, else none."""
-    number = number.strip().upper()
-    if not _NCT.fullmatch(number):
-        return Drop(where, "no NCT number")
-    document = Document(
-        id=make_slug(number),
-        title=one_line(title) or number,
-        sections=tuple(Section(text, (heading,)) for heading, text in rows if text.strip()),
-        year=next(filter(None, map(year_in, dates)), None),
-        date=next((date_in(one) for one in dates if year_in(one)), ""),
-        url=f"https://clinicaltrials.gov/study/{number}",
-        code=f"NCT:{number}",
-        kind=kind,
-        licence=_LICENCE,
-    )
-    return finish_document(document, where)
