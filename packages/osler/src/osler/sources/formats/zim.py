@@ -16,10 +16,10 @@ import struct
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from hashlib import blake2b
 from importlib import import_module
+from io import BytesIO
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple
@@ -65,15 +65,11 @@ class Zim:
         """A document or drop for each page, cluster by cluster; memory holds one cluster, and 16
         bytes for each page."""
         # A member or a compressed file would be unpacked anew at each step back.
-        is_plain = (
-            stream.seekable() and "!" not in name and not name.lower().endswith((".gz", ".bz2"))
-        )
-        with nullcontext() if is_plain else on_disk(stream, ".zim") as path:
-            if path is None:
-                yield from _read_archive(_Archive(stream, name))
-            else:
-                with path.open("rb") as file:
-                    yield from _read_archive(_Archive(file, name))
+        if stream.seekable() and "!" not in name and not name.lower().endswith((".gz", ".bz2")):
+            yield from _read_archive(_Archive(stream, name))
+            return
+        with on_disk(stream, ".zim") as path, path.open("rb") as file:
+            yield from _read_archive(_Archive(file, name))
 
 
 class _Entry(NamedTuple):
@@ -95,19 +91,10 @@ class _Archive:
         self.name = name
         self._file = file
         header = self._read_at(0, _HEADER.size)
-        (
-            magic,
-            *_,
-            self.entries,
-            self._clusters,
-            self._paths,
-            _,
-            self._starts,
-            types,
-            _,
-            _,
-            end,
-        ) = _HEADER.unpack(header)
+        told = _HEADER.unpack(header)
+        magic, types, end = told[0], told[9], told[-1]
+        self.entries, self._clusters, self._paths = told[4:7]
+        self._starts = told[8]
         if magic != _MAGIC:
             raise self.damage()
         self._read_at(end, 16)  # the checksum, which ends the file
@@ -152,29 +139,29 @@ class _Archive:
         except Unreadable as error:
             raise _Damaged from error
         if kind & 15 in _PLAIN:
-            return _Cluster(kind, file=self._file, start=start + 1)
-        data = self._unpack(kind & 15)
-        self._left -= len(data)
+            return _Cluster(kind, self._file, start + 1)
+        content = self._unpack(kind & 15)
+        self._left -= content.tell()
         if self._left < 0:
             fix = "unpack it yourself if you trust it, and add the files"
             raise Unreadable(self.name, "decompression bomb", fix=fix)
-        return _Cluster(kind, data=data)
+        return _Cluster(kind, content, 0)
 
-    def _unpack(self, kind: int) -> bytearray:
+    def _unpack(self, kind: int) -> BytesIO:
         """The cluster from the present place on, as far as one may reach."""
         unpacker = self._make_unpacker(kind)
-        data = bytearray()
+        content = BytesIO()
         try:
-            while not unpacker.eof and len(data) < _LARGEST_CLUSTER:
+            while not unpacker.eof and content.tell() < _LARGEST_CLUSTER:
                 step = self._file.read(_STEP) if unpacker.needs_input else b""
                 if not step and unpacker.needs_input:
                     break
-                data += unpacker.decompress(step, _LARGEST_CLUSTER - len(data))
+                content.write(unpacker.decompress(step, _LARGEST_CLUSTER - content.tell()))
         except Unreadable:
             raise
         except Exception as error:  # the error of Zstandard is known where it is installed
             raise _Damaged from error
-        return data
+        return content
 
     def _make_unpacker(self, kind: int) -> Any:
         if kind == _XZ:
@@ -203,24 +190,16 @@ class _Archive:
 class _Cluster:
     """The contents that stand together: unpacked, or where they are in the file."""
 
-    def __init__(
-        self,
-        kind: int,
-        *,
-        data: bytes | bytearray = b"",
-        file: BinaryIO | None = None,
-        start: int = 0,
-    ) -> None:
+    def __init__(self, kind: int, file: BinaryIO, start: int) -> None:
         self._width = 8 if kind & _WIDE else 4
-        self._data, self._file, self._start = data, file, start
+        self._file, self._start = file, start
 
     def content(self, number: int) -> bytes:
         """Raises `_Damaged` where its bounds are none, or lie outside."""
         first = self._bound(0)
         begin, end = self._bound(number), self._bound(number + 1)
-        if (number + 2) * self._width > first or not first <= begin <= end:
-            raise _Damaged
-        if end - begin > _LARGEST_CLUSTER:
+        is_inside = (number + 2) * self._width <= first <= begin <= end
+        if not is_inside or end - begin > _LARGEST_CLUSTER:
             raise _Damaged
         return self._slice(begin, end)
 
@@ -229,11 +208,11 @@ class _Cluster:
         return int.from_bytes(self._slice(place, place + self._width), "little")
 
     def _slice(self, begin: int, end: int) -> bytes:
-        if self._file is None:
-            data = bytes(self._data[begin:end])
-        else:
+        try:
             self._file.seek(self._start + begin)
             data = self._file.read(end - begin)
+        except (OSError, OverflowError) as error:
+            raise _Damaged from error
         if len(data) < end - begin:
             raise _Damaged
         return data
