@@ -12,7 +12,7 @@ An update holds whole new versions of records, and names those that are withdraw
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import islice
 from typing import BinaryIO
 
@@ -105,29 +105,59 @@ def _read_record(element: etree._Element, name: str) -> Record:
     article = book if book is not None else citation.find("Article")
     title = _read_title(article)
     title = "" if title in _NOT_A_TITLE else title
-    text = title if article is None else _read_abstract(article) or title
+    # The whole abstract, so that a passage is not a lone sentence; labels stay in it.
+    parts = () if article is None else article.iterfind("Abstract/AbstractText")
+    text = "\n".join(filter(None, map(_abstract_part, parts))) or title
     if article is None or not text:
         return Drop(where, "no title")
-    kinds = tuple(filter(None, map(text_of, article.iter("PublicationType"))))
-    notice = _read_notice(citation)
+    journals = map(citation.find, ("MedlineJournalInfo/MedlineTA", "Article/Journal/Title"))
+    return _build_document(
+        pmid,
+        title,
+        text,
+        when=_read_when(article),
+        kinds=map(text_of, article.iter("PublicationType")),
+        notice=_read_notice(citation),
+        version=_read_version(element_of_pmid),
+        authors=map(_name_author, article.iterfind("AuthorList/Author")),
+        journal=next(filter(None, map(text_of, journals)), ""),
+        doi=text_of(article.find("ELocationID[@EIdType='doi']")),
+    )
+
+
+def _build_document(
+    pmid: str,
+    title: str,
+    text: str,
+    *,
+    when: str,
+    kinds: Iterable[str],
+    notice: str,
+    version: int,
+    authors: Iterable[str],
+    journal: str,
+    doi: str,
+) -> Document:
+    """The document of a record in either form."""
+    kinds = tuple(filter(None, kinds))
     return Document(
         id=pmid,
         title=title,
         sections=(Section(text),),
         # Of the words that are here: a Chinese article's record holds an English abstract.
         language=language_of(text),
-        year=year_in(_read_when(article)),
-        date=date_in(_read_when(article)),
+        year=year_in(when),
+        date=date_in(when),
         url=url_of(pmid),
         code=f"PMID:{pmid}",
         kind=most_telling(kinds),
         kinds=kinds,
         retracted=RETRACTED in kinds or notice.startswith("Retraction"),
-        version=_read_version(element_of_pmid),
-        authors=_read_authors(article),
-        journal=_read_journal(citation),
+        version=version,
+        authors=tuple(filter(None, islice(authors, MOST_AUTHORS))),
+        journal=journal,
         notice=notice,
-        doi=_read_doi(article),
+        doi=doi,
     )
 
 
@@ -161,24 +191,10 @@ def _gravest_notice(places: Mapping[str, str]) -> str:
     return ""
 
 
-def _read_authors(article: etree._Element) -> tuple[str, ...]:
-    authors = islice(article.iterfind("AuthorList/Author"), MOST_AUTHORS)
-    return tuple(filter(None, map(_name_author, authors)))
-
-
 def _name_author(author: etree._Element) -> str:
     parts = {part.tag: part.text or "" for part in author}
     family, given = parts.get("LastName", ""), parts.get("Initials") or parts.get("ForeName", "")
     return author_name(family or text_of(author.find("CollectiveName")), given)
-
-
-def _read_journal(citation: etree._Element) -> str:
-    places = ("MedlineJournalInfo/MedlineTA", "Article/Journal/Title")
-    return next(filter(None, (text_of(citation.find(place)) for place in places)), "")
-
-
-def _read_doi(article: etree._Element) -> str:
-    return text_of(article.find("ELocationID[@EIdType='doi']"))
 
 
 def _read_version(pmid: etree._Element) -> int:
@@ -191,11 +207,6 @@ def _read_title(article: etree._Element | None) -> str:
     if article is None:
         return ""
     return text_of(article.find("ArticleTitle")) or text_of(article.find("Book/BookTitle"))
-
-
-def _read_abstract(article: etree._Element) -> str:
-    """The whole abstract, so that a passage is not a lone sentence; labels stay in it."""
-    return "\n".join(filter(None, map(_abstract_part, article.iterfind("Abstract/AbstractText"))))
 
 
 def _abstract_part(part: etree._Element) -> str:
@@ -217,6 +228,7 @@ _FIELD = re.compile(r"([A-Z][A-Z0-9]{1,3}) *- ?(.*)")
 _CONTINUATION = "      "
 
 Fields = dict[str, list[str]]
+"""Values by tag."""
 
 
 class Medline:
@@ -226,25 +238,31 @@ class Medline:
         return plain_head(head).startswith((b"PMID- ", b"PMID - "))
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        for number, fields in _tagged_fields(stream, name):
+        for number, fields in tagged_records(stream, name, _FIELD, {"PMID"}, _CONTINUATION):
             yield _read_tagged(fields, f"{name}:{number}")
 
 
-def _tagged_fields(stream: BinaryIO, name: str) -> Iterator[tuple[int, Fields]]:
-    """Each record's first line number and fields."""
+def tagged_records(
+    stream: BinaryIO, name: str, field: re.Pattern[str], bounds: Set[str], indent: str
+) -> Iterator[tuple[int, Fields]]:
+    """The number of each record's first line, and its fields.
+
+    `field` matches a tag and a value, which goes on in lines that begin with `indent`. A tag of
+    `bounds` ends the record before it; ER, of RIS, is no more than that.
+    """
     fields: Fields = {}
     begin, tag = 1, ""
     for number, line in enumerate(utf8_lines(stream, name), start=1):
-        match = _FIELD.match(line)
-        if match and match[1] == "PMID" and fields:
+        match = field.match(line)
+        if match and match[1] in bounds and fields:
             yield begin, fields
             fields = {}
-        if match:
+        if match and match[1] != "ER":
             tag = match[1]
             begin = begin if fields else number
-            fields.setdefault(tag, []).append(match[2])
-        elif line.startswith(_CONTINUATION) and fields:
-            fields[tag][-1] += " " + line.strip()
+            fields.setdefault(tag, []).append(match[2].strip())
+        elif not match and fields and line.startswith(indent) and line.strip():
+            fields[tag][-1] += f" {line.strip()}"
     if fields:
         yield begin, fields
 
@@ -253,38 +271,23 @@ def _read_tagged(fields: Fields, place: str) -> Record:
     def first_value(tag: str) -> str:
         return one_line(fields.get(tag, [""])[0])
 
-    pmid, title, abstract = (
-        first_value("PMID"),
-        first_value("TI") or first_value("BTI"),
-        first_value("AB"),
-    )
-    where = f"{place}: PMID {pmid}"
-    if not (pmid.isascii() and pmid.isdigit()):
+    pmid, title = first_value("PMID"), first_value("TI") or first_value("BTI")
+    where, text = f"{place}: PMID {pmid}", first_value("AB") or title
+    if not _is_pmid(pmid):
         return Drop(where, "no PMID")
-    if not title and not abstract:
+    if not text:
         return Drop(where, "no title")
-    kinds = tuple(filter(None, map(one_line, fields.get("PT", []))))
-    notice = _gravest_notice(
-        {tag: one_line(fields[tag][0]) for _, tag, _ in _NOTICES if tag in fields}
-    )
     names = [*fields.get("AU", []), *fields.get("CN", [])]
     dois = [one for tag in ("LID", "AID") for one in fields.get(tag, []) if one.endswith("[doi]")]
-    return Document(
-        id=pmid,
-        title=title,
-        # As in PubMed XML: without an abstract the title is the text.
-        sections=(Section(abstract or title),),
-        language=language_of(abstract or title),
-        year=year_in(first_value("DP")),
-        date=date_in(first_value("DP")),
-        url=url_of(pmid),
-        code=f"PMID:{pmid}",
-        kind=most_telling(kinds),
-        kinds=kinds,
-        retracted=RETRACTED in kinds or notice.startswith("Retraction"),
+    return _build_document(
+        pmid,
+        title,
+        text,
+        when=first_value("DP"),
+        kinds=map(one_line, fields.get("PT", [])),
+        notice=_gravest_notice({tag: first_value(tag) for _, tag, _ in _NOTICES if tag in fields}),
         version=1,
-        authors=tuple(filter(None, map(one_line, names)))[:MOST_AUTHORS],
+        authors=filter(None, map(one_line, names)),
         journal=first_value("TA") or first_value("JT"),
-        notice=notice,
         doi=next((one.removesuffix("[doi]").strip() for one in dois), ""),
     )

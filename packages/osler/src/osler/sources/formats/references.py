@@ -16,7 +16,7 @@ from osler.sources.citable import FINDERS, normalise_id
 from osler.sources.formats.containers import require_package
 from osler.sources.formats.json_lines import array_items, items_at, text_at, text_in
 from osler.sources.formats.json_records import keys_of
-from osler.sources.formats.pubmed import url_of
+from osler.sources.formats.pubmed import Fields, tagged_records, url_of
 from osler.sources.formats.reading import (
     MOST_AUTHORS,
     author_name,
@@ -26,7 +26,6 @@ from osler.sources.formats.reading import (
     inverted_name,
     plain_head,
     read_whole,
-    utf8_lines,
     year_in,
 )
 from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
@@ -113,7 +112,6 @@ def tags_of(words: Iterable[str]) -> Iterator[str]:
 _NLM = re.compile("pubmed|medline|nlm", re.IGNORECASE)
 _RIS_LINE = re.compile(r"([A-Z][A-Z0-9])  - ?(.*)")
 _RIS_BEGINS = re.compile(rb"TY  - ")
-Tagged = dict[str, list[str]]
 
 
 class Ris:
@@ -123,30 +121,11 @@ class Ris:
         return _RIS_BEGINS.match(plain_head(head)) is not None
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        for number, tagged in _ris_records(stream, name):
+        for number, tagged in tagged_records(stream, name, _RIS_LINE, {"TY", "ER"}, ""):
             yield _read_ris(tagged).make_document(f"{name}:{number}")
 
 
-def _ris_records(stream: BinaryIO, name: str) -> Iterator[tuple[int, Tagged]]:
-    """Each record's first line number and its values by tag."""
-    tagged: Tagged = {}
-    begin, tag = 1, ""
-    for number, line in enumerate(utf8_lines(stream, name), start=1):
-        match = _RIS_LINE.match(line)
-        if match and match[1] in ("TY", "ER") and tagged:
-            yield begin, tagged
-            tagged = {}
-        if match and match[1] != "ER":
-            tag = match[1]
-            begin = begin if tagged else number
-            tagged.setdefault(tag, []).append(match[2].strip())
-        elif not match and tagged and line.strip():
-            tagged[tag][-1] += f" {line.strip()}"
-    if tagged:
-        yield begin, tagged
-
-
-def _read_ris(tagged: Tagged) -> Reference:
+def _read_ris(tagged: Fields) -> Reference:
     def first(*tags: str) -> str:
         return next((tagged[tag][0] for tag in tags if tag in tagged), "")
 
