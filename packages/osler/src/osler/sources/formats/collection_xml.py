@@ -23,7 +23,6 @@ from osler.sources.formats.reading import id_of, names_in
 from osler.sources.formats.safe_xml import (
     Element,
     ElementRoles,
-    find_descendant,
     first_child,
     iterate_elements,
     licence_of,
@@ -67,14 +66,11 @@ def _read_records(page: etree._Element, name: str) -> Iterator[Record]:
     if not pairs:
         yield Drop(name, "no question")
     # A page whose answers were removed still has the synonyms of its subject.
-    if sections or (sections := _read_names(page)):
-        yield _build_document(page, sections, name)
-
-
-def _read_names(page: etree._Element) -> list[Section]:
     names = [name for name in map(text_of, page.iter("Synonym", "synonym")) if name]
-    focus = _read_focus(page)
-    return [Section(f"{focus} is also called: {'; '.join(names)}.")] if focus and names else []
+    if not sections and names and (focus := _read_focus(page)):
+        sections = [Section(f"{focus} is also called: {'; '.join(names)}.")]
+    if sections:
+        yield _build_document(page, sections, name)
 
 
 def _read_focus(page: etree._Element) -> str:
@@ -117,31 +113,21 @@ _COLLECTION = ".collection.xml"
 _NAMED = {"table": "Table", "figure": "Figure", "example": "Example"}
 
 
-@dataclass(frozen=True, slots=True)
-class ModulePlace:
-    """The place of a module in a book."""
-
-    book: str
-    path: tuple[str, ...]
-    """Unit and chapter, outermost first."""
-    licence: str
-
-
 @dataclass
 class _Book:
-    """A book while its table of contents is walked."""
+    """A book by its table of contents."""
 
     title: str
     slug: str
     licence: str
-    places: dict[str, ModulePlace] = field(default_factory=dict)
+    paths: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Unit and chapter of each module, outermost first."""
     chapters: int = 0
 
     def walk_content(self, content: Element, path: tuple[str, ...]) -> None:
         for part in content:
             if local_name(part) == "module":
-                name = part.get("document") or ""
-                self.places.setdefault(name, ModulePlace(self.title, path, self.licence))
+                self.paths.setdefault(part.get("document") or "", path)
             elif local_name(part) == "subcollection":
                 self._enter_part(part, path)
 
@@ -181,8 +167,8 @@ class Cnxml:
         metadata = first_child(module, "metadata")
         identifier = text_of(first_child(metadata, "content-id")) or module.get("id") or ""
         title = text_of(first_child(metadata, "title")) or text_of(first_child(module, "title"))
-        place = self._find_place(identifier, name)
-        path = (*place.path, title) if place and title else ()
+        book = self._find_book(identifier, name)
+        path = (*book.paths[identifier], title) if book and title else ()
         content = first_child(module, "content")
         sections = () if content is None else sections_of_tree(content, _module_roles(module), path)
         if not sections:
@@ -191,21 +177,20 @@ class Cnxml:
         return Document(
             # The same module can stand in several books, and in one archive of them.
             id=id_of(name).removesuffix("-index"),
-            title=place.book if place else title or identifier or id_of(name),
+            title=book.title if book else title or identifier or id_of(name),
             sections=(*sections, *_read_glossary(module, path)),
             language=language_of(" ".join(section.text for section in sections[:20])),
             code=identifier,
             kind="textbook",
-            licence=(place.licence if place else "")
+            licence=(book.licence if book else "")
             or licence_of("" if licence is None else licence.get("url") or text_of(licence)),
         )
 
-    def _find_place(self, identifier: str, name: str) -> ModulePlace | None:
-        """The module's place, or `None`; of several books, in that whose slug is in the path."""
-        books = [book for book in self._books if identifier in book.places]
+    def _find_book(self, identifier: str, name: str) -> _Book | None:
+        """The module's book, or `None`; of several, that whose slug is in the path."""
+        books = [book for book in self._books if identifier in book.paths]
         parts = PurePosixPath(name.replace("!", "/")).parts
-        books.sort(key=lambda book: book.slug not in parts)
-        return books[0].places[identifier] if books else None
+        return min(books, key=lambda book: book.slug not in parts, default=None)
 
 
 def _read_books(path: Path) -> Iterator[_Book]:
@@ -251,10 +236,8 @@ def _read_glossary(module: Element, path: tuple[str, ...]) -> Iterator[Section]:
     for definition in module.iter("{*}definition"):
         if local_name(definition.getparent()) != "glossary":  # type: ignore[arg-type]
             continue
-        term, meaning = (
-            text_of(first_child(definition, "term")),
-            text_of(find_descendant(definition, "meaning")),
-        )
+        term = text_of(first_child(definition, "term"))
+        meaning = text_of(first_child(definition, "meaning"))
         if term and meaning:
             entries.append(f"- {term}: {meaning}")
     if entries:
