@@ -88,9 +88,13 @@ def open_members(path: Path, label: str) -> Iterator[Member | Drop]:
 
     Raises `Unreadable` where the archive itself is truncated or damaged.
     """
-    open_archive = _zip_members if path.name.lower().endswith(".zip") else _tar_members
     try:
-        yield from open_archive(path, label)
+        if path.name.lower().endswith(".zip"):
+            room = _Room(largest_unpacked(path.stat().st_size))
+            with zipfile.ZipFile(path) as archive:
+                yield from _read_zip(archive, "", label, room)
+        else:
+            yield from _tar_members(path, label)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
         raise _damage_error(label) from error
 
@@ -108,12 +112,6 @@ def _tar_members(path: Path, label: str) -> Iterator[Member | Drop]:
                 yield Drop(where, "link or device in an archive")
             else:
                 yield from _open_member(info.name, where, cast("BinaryIO", content), info.size)
-
-
-def _zip_members(path: Path, label: str) -> Iterator[Member | Drop]:
-    room = _Room(largest_unpacked(path.stat().st_size))
-    with zipfile.ZipFile(path) as archive:
-        yield from _read_zip(archive, "", label, room)
 
 
 @dataclass
