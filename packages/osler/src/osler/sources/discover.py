@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from osler.errors import MalformedSource, MissingPath
 from osler.llm.core.cache import hash_file
+from osler.sources.catalogue import is_patients
 from osler.sources.formats.containers import (
     Member,
     Unreadable,
@@ -341,7 +342,6 @@ def _match_parser(
     return FoundFile(file, name, parser, lambda: as_utf8(opener()), beside)
 
 
-_PATIENTS = frozenset({"Patient", "Synthetic patient"})
 # Documents of one file that are compared with each other; their keys take about 100 MB.
 _REMEMBERED = 1_000_000
 
@@ -354,7 +354,7 @@ def without_doubles(records: Iterator[Record], name: str) -> Iterator[Record]:
     """
     seen: set[bytes] = set()
     for record in records:
-        if isinstance(record, Document) and record.kind not in _PATIENTS:
+        if isinstance(record, Document) and not is_patients("", record.kind):
             key = _document_key(record)
             if key in seen:
                 yield Drop(f"{name}: {record.id}", "double in the file")

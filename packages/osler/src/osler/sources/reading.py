@@ -79,14 +79,12 @@ def read_records(entry: Found) -> Iterator[Record]:
 def _with_titles(entry: Found) -> Iterator[Record]:
     """The records; a document that should have a title and has none is called by its first
     words."""
+    may_lack = entry.parser.name in _UNTITLED
     for record in _parse_records(entry):
-        yield record if entry.parser.name in _UNTITLED else _with_title(record)
-
-
-def _with_title(record: Record) -> Record:
-    if not isinstance(record, Document) or record.title or not record.sections:
-        return record
-    return replace(record, title=first_words(record.sections[0].text))
+        if may_lack or not isinstance(record, Document) or record.title or not record.sections:
+            yield record
+        else:
+            yield replace(record, title=first_words(record.sections[0].text))
 
 
 def _parse_records(entry: Found) -> Iterator[Record]:

@@ -26,7 +26,7 @@ from osler.sources.formats.reading import extension_of, id_of, on_disk, title_of
 from osler.sources.formats.rows import is_corpus, is_exam, is_table, read_rows
 from osler.sources.formats.safe_xml import iterate_elements
 from osler.sources.formats.sections import finish_document
-from osler.sources.formats.table_rows import PlacedRow
+from osler.sources.formats.table_rows import PlacedRow, TableParser
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import make_slug, one_line
 
@@ -141,12 +141,8 @@ _HEADER_WITHIN = 5
 Row = tuple[str, ...]
 
 
-class Xlsx:
+class Xlsx(TableParser):
     name = "xlsx"
-
-    def __init__(self, keys: Sequence[str] = ()) -> None:
-        """`keys`: columns that name a row of a table without text; none = chosen."""
-        self._keys = keys
 
     def matches(self, name: str, head: bytes) -> bool:
         return head.startswith(b"PK\x03\x04") and extension_of(name) in {".xlsx", ".xlsm"}

@@ -46,10 +46,10 @@ def read_whole(stream: BinaryIO, name: str, limit: int = 0) -> bytes:
     return data
 
 
-def read_parts(stream: BinaryIO, name: str, limit: int = 0) -> Iterator[bytes]:
-    """The text in parts of at most `limit` bytes (0: 16 MiB), cut between paragraphs, lines or
-    words; raises `TooLarge` where there is no such place in a part."""
-    limit = limit or LARGEST
+def read_parts(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """The text in parts of at most 16 MiB, cut between paragraphs, lines or words; raises
+    `TooLarge` where there is no such place in a part."""
+    limit = LARGEST
     data = stream.read(limit + 1)
     while len(data) > limit:
         cuts = (data.rfind(mark, limit // 2, limit) for mark in (b"\n\n", b"\n", b" "))

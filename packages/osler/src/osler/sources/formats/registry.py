@@ -37,16 +37,6 @@ from osler.sources.patients import CLINIC, has_clinic, import_clinic
 from osler.sources.records import Parser, Record
 from osler.text import load_plugins
 
-__all__ = [
-    "FOLDER_PARSERS",
-    "PARSERS",
-    "CompanionParser",
-    "FolderParser",
-    "by_name",
-    "sniff_file",
-    "sniff_folder",
-]
-
 
 @runtime_checkable
 class FolderParser(Protocol):

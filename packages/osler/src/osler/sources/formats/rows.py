@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,12 +24,13 @@ from osler.sources.formats.reading import (
     extension_of,
     id_of,
     lines_of,
+    names_in,
     on_disk,
     plain_head,
     year_in,
 )
 from osler.sources.formats.sections import sections_of, without_noise
-from osler.sources.formats.table_rows import IS_NAME, PlacedRow, read_table
+from osler.sources.formats.table_rows import IS_NAME, PlacedRow, TableParser, read_table
 from osler.sources.formats.wikis import parse_heading
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import is_cjk, language_of, make_slug, one_line, split_sentences
@@ -39,7 +41,7 @@ def _list_words(text: str) -> tuple[str, ...]:
 
 
 _ID = _list_words("id _id docid doc_id pmid pmcid pageid uuid chunk_id wikipedia_id 编号 序号")
-_OF_SETS = frozenset(_list_words("_id doc_id"))
+_OF_SETS = names_in("_id doc_id")
 """Ids of BEIR and ir_datasets, which judge papers by their title where there is no abstract."""
 _TITLE = _list_words("title wikipedia_title headline 标题 题目")
 _TEXT = _list_words(
@@ -52,20 +54,16 @@ _GROUP = _list_words("department section category topic subject 科室 类别 �
 _URL, _LICENCE = _list_words("url link source_url"), _list_words("licence license")
 _YEAR = _list_words("year date published publication_date")
 
-_EXAM = frozenset(
-    _list_words(
-        "option options choices opa opb cop answer_idx answerid correct_answer fakeanswer positive"
-        " negative distractors gold qrels final_decision exam_type exam_class snippets adv_texts"
-        " gold_answer ground_truth injected_text"
-    )
-) | {"incorrect answer", "correct answer", "judgement", "relevance"}
+_EXAM = names_in(
+    "option options choices opa opb cop answer_idx answerid correct_answer fakeanswer positive"
+    " negative distractors gold qrels final_decision exam_type exam_class snippets adv_texts"
+    " gold_answer ground_truth injected_text judgement relevance"
+) | {"incorrect answer", "correct answer"}
 _LONGEST_HEADING = 300
-_OF_PATIENTS = frozenset(
-    _list_words(
-        "subject_id hadm_id stay_id icustay_id patient patient_id patientid patientunitstayid"
-        " person_id hospitalization_id encounter encounter_id mrn nhs_number ssn birthdate"
-        " date_of_birth dob 住院号 病历号 患者 患者姓名 病人 姓名 身份证号"
-    )
+_OF_PATIENTS = names_in(
+    "subject_id hadm_id stay_id icustay_id patient patient_id patientid patientunitstayid"
+    " person_id hospitalization_id encounter encounter_id mrn nhs_number ssn birthdate"
+    " date_of_birth dob 住院号 病历号 患者 患者姓名 病人 姓名 身份证号"
 )
 
 
@@ -116,30 +114,15 @@ def is_exam(names: Iterable[str]) -> bool:
 
 def wanted_fields(names: Iterable[str]) -> list[str]:
     """The names of fields that `record_of` reads, out of these."""
-    known = {
-        *_ID,
-        *_TITLE,
-        *_TEXT,
-        *_QUESTION,
-        *_INPUT,
-        *_ANSWER,
-        *_GROUP,
-        *_URL,
-        *_LICENCE,
-        *_YEAR,
-    }
-    return [name for name in names if _fold_name(name) in known]
+    read = _ID + _TITLE + _TEXT + _QUESTION + _INPUT + _ANSWER + _GROUP + _URL + _LICENCE + _YEAR
+    return [name for name in names if _fold_name(name) in read]
 
 
 def record_of(row: Mapping[str, Any], where: str, identifier: str) -> Record:
     """A row as a document. `identifier` stands where the row has none of its own."""
     fields = {_fold_name(name): value for name, value in row.items()}
     question = _first_field(fields, _QUESTION)
-    text = (
-        _first_field(fields, _ANSWER)
-        if question
-        else _first_field(fields, _TEXT) or _first_field(fields, _ANSWER)
-    )
+    text = _first_field(fields, _ANSWER if question else _TEXT + _ANSWER)
     title = one_line(_first_field(fields, _TITLE))
     if not text and not question and fields.keys() & _OF_SETS:
         text = title
@@ -184,12 +167,8 @@ def _shorten_question(question: str) -> str:
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
-class CsvRows:
+class CsvRows(TableParser):
     name = "csv"
-
-    def __init__(self, keys: Sequence[str] = ()) -> None:
-        """`keys`: columns that name a row of a table without text; none = chosen."""
-        self._keys = keys
 
     def matches(self, name: str, head: bytes) -> bool:
         header = read_header(name, head) if extension_of(name) in _DELIMITERS else []
@@ -284,12 +263,8 @@ _ROWS = 64
 _ALWAYS_ALLOWED, _HIGHEST_RATIO = 64 * 2**20, 200
 
 
-class Parquet:
+class Parquet(TableParser):
     name = "parquet"
-
-    def __init__(self, keys: Sequence[str] = ()) -> None:
-        """`keys`: columns that name a row of a table without text; none = chosen."""
-        self._keys = keys
 
     def matches(self, name: str, head: bytes) -> bool:
         return head.startswith(b"PAR1")
@@ -340,8 +315,6 @@ def _parquet_rows(path: Path, name: str, names: Sequence[str]) -> Iterator[Place
 
 def _with_headings(document: Document) -> Document:
     """The document with heading lines of a wiki ("== Causes ==") made into paths."""
-    from dataclasses import replace
-
     (section,) = document.sections
     if section.path or "\n==" not in f"\n{section.text}":
         return document

@@ -30,6 +30,14 @@ IS_NAME = re.compile(r"[^\W\d]")
 _IS_WORD = re.compile(r"[^\W\d_]{3}|[\u4e00-\u9fff]")
 
 
+class TableParser:
+    """Base of the parsers of tables."""
+
+    def __init__(self, keys: Sequence[str] = ()) -> None:
+        """`keys`: columns that name a row of a table without text; none = chosen."""
+        self._keys = keys
+
+
 @dataclass(frozen=True, slots=True)
 class PlacedRow:
     """A row by its columns' names, and where it stands."""
