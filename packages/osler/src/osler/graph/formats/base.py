@@ -1,26 +1,18 @@
-"""The protocol of graph importers, and what they share: table rows and a concept's items."""
+"""The protocol of graph importers, and what they share: lines, JSON and rows of tables."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, ClassVar, NamedTuple, Protocol
+from typing import Any, BinaryIO, ClassVar, NamedTuple, Protocol
 
 from osler.errors import MalformedSource
-from osler.graph.items import (
-    ConceptMapping,
-    Definition,
-    Item,
-    Name,
-    Relation,
-    SemanticType,
-    name_vocabulary,
-)
+from osler.graph.items import Item
 from osler.sources.formats.containers import open_file
 from osler.sources.formats.reading import decode_text, plain_head
 from osler.sources.records import Drop
-from osler.text import language_of
 
 
 class Importer(Protocol):
@@ -68,44 +60,6 @@ class TableImporter:
         raise NotImplementedError
 
 
-def concept_items(
-    id: str,
-    name: str,
-    where: str,
-    *,
-    source: str = "",
-    synonyms: Iterable[tuple[str, int]] = (),
-    definition: str = "",
-    kind: str = "",
-    mappings: Iterable[tuple[str, str]] = (),
-) -> Iterator[Item]:
-    """A concept with its names, definition, semantic type and mappings; empty ones left out.
-
-    `source`: the vocabulary, by default that of the identifier. `synonyms`: texts with
-    ranks. `mappings`: other identifiers with the field that names them.
-    """
-    source = source or name_vocabulary(id)
-    for text, rank in ((name, 0), *synonyms):
-        if text:
-            yield Name(id, text, source, rank, language_of(text), where)
-    if definition:
-        yield Definition(id, definition, source, where)
-    if kind:
-        yield SemanticType(id, kind, where)
-    for other, field in mappings:
-        if other:
-            yield ConceptMapping(id, other, field, where)
-
-
-def relation_item(id: str, predicate: str, other: str, where: str) -> Item:
-    """A relation that the vocabulary of `id` states, or a drop for one that leads nowhere."""
-    if not other or not predicate:
-        return Drop(f"{where}: {id}", "relation to no identifier")
-    if other == id:
-        return Drop(f"{where}: {id}", "relation to itself")
-    return Relation(id, predicate, other, name_vocabulary(id), "", where)
-
-
 def has_columns(head: bytes, *names: str) -> bool:
     """Whether the first line that is no comment begins with these columns."""
     lines = plain_head(head).decode(errors="replace").splitlines()
@@ -124,6 +78,19 @@ def text_lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, str] | Drop]:
             continue
         if text.strip():
             yield number, text
+
+
+def json_lines(stream: BinaryIO, name: str) -> Iterator[tuple[str, Any] | Drop]:
+    """Places and values of lines with JSON, read as `text_lines` are."""
+    for line in text_lines(stream, name):
+        if isinstance(line, Drop):
+            yield line
+            continue
+        where = f"{name}:{line[0]}"
+        try:
+            yield where, json.loads(line[1])
+        except (ValueError, RecursionError):
+            yield Drop(where, "not JSON")
 
 
 def read_table(

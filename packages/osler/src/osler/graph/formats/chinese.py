@@ -4,13 +4,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from osler.graph.formats.base import text_lines
+from osler.graph.formats.base import json_lines
 from osler.graph.items import Definition, Item, Name, Relation, SemanticType
 from osler.sources.formats.containers import open_file
 from osler.sources.formats.reading import plain_head, read_json_file
@@ -33,34 +32,17 @@ class Cmekg:
     def read(self, path: Path) -> Iterator[Item]:
         """The facts of all records; an array is read as a whole, lines one by one."""
         with open_file(path) as file:
-            lines = plain_head(file.peek(4096)).startswith(b"{")
-            records = _by_line(file, path.name) if lines else _read_array(file, path.name)
-            for where, record in records:
-                yield from (
-                    _read_record(record, where, path.stem)
-                    if record is not None
-                    else [Drop(where, "not JSON")]
-                )
+            if plain_head(file.peek(4096)).startswith(b"{"):
+                for line in json_lines(file, path.name):
+                    yield from (
+                        [line] if isinstance(line, Drop) else _read_record(*line, path.stem)
+                    )
+            else:
+                for number, record in enumerate(read_json_file(file, path.name)):
+                    yield from _read_record(f"{path.name}: record {number}", record, path.stem)
 
 
-def _by_line(file: Any, name: str) -> Iterator[tuple[str, Any]]:
-    for line in text_lines(file, name):
-        if isinstance(line, Drop):
-            yield line.where, None
-            continue
-        number, text = line
-        try:
-            yield f"{name}:{number}", json.loads(text)
-        except (ValueError, RecursionError):
-            yield f"{name}:{number}", None
-
-
-def _read_array(file: Any, name: str) -> Iterator[tuple[str, Any]]:
-    for number, record in enumerate(read_json_file(file, name)):
-        yield f"{name}: record {number}", record
-
-
-def _read_record(record: Any, where: str, source: str) -> Iterator[Item]:
+def _read_record(where: str, record: Any, source: str) -> Iterator[Item]:
     triples = record.get("spo_list") if isinstance(record, dict) else None
     if not isinstance(triples, list):
         yield Drop(where, "malformed record")
@@ -117,20 +99,11 @@ class ZhDisease:
 
     def read(self, path: Path) -> Iterator[Item]:
         with open_file(path) as file:
-            for line in text_lines(file, path.name):
-                if isinstance(line, Drop):
-                    yield line
-                    continue
-                number, text = line
-                yield from _disease_items(text, f"{path.name}:{number}")
+            for line in json_lines(file, path.name):
+                yield from [line] if isinstance(line, Drop) else _disease_items(*line)
 
 
-def _disease_items(text: str, where: str) -> Iterator[Item]:
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError):
-        yield Drop(where, "not JSON")
-        return
+def _disease_items(where: str, record: Any) -> Iterator[Item]:
     name = _as_text(record.get("name")) if isinstance(record, dict) else ""
     if not name:
         yield Drop(where, "no name")

@@ -15,9 +15,7 @@ from osler.graph import items
 from osler.graph.formats.base import (
     TableImporter,
     TableRow,
-    concept_items,
     read_table,
-    relation_item,
 )
 from osler.graph.items import (
     DRUG_SECTIONS,
@@ -29,7 +27,7 @@ from osler.graph.items import (
     SemanticType,
 )
 from osler.sources.formats.containers import open_file
-from osler.sources.formats.obo import OboTerm, is_obo, read_terms
+from osler.sources.formats.obo import Obo, OboTerm, read_terms
 from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
 from osler.sources.records import Drop
 from osler.text import language_of
@@ -199,7 +197,7 @@ class OboImporter:
     name = "obo"
 
     def matches(self, path: Path, head: bytes) -> bool:
-        return is_obo(path.name, head)
+        return Obo().matches(path.name, head)
 
     def read(self, path: Path) -> Iterator[Item]:
         is_empty = True
@@ -216,23 +214,26 @@ def _term_items(term: OboTerm) -> Iterator[Item]:
     if flaw := term.flaw if id else "no id":
         yield Drop(f"{where}: {id}" if id else where, flaw)
         return
-    yield from concept_items(
-        id,
-        term.name,
-        where,
-        synonyms=(
-            (text, _SCOPE_RANKS.get(scope, _OTHER_SCOPE)) for text, scope in term.read_synonyms()
-        ),
-        definition=term.definition,
-        kind=term.namespace,
-        mappings=(
-            (items.parse_curie(identifier), tag)
-            for tag in ("xref", "alt_id")
-            for identifier in term.read_identifiers(tag)
-        ),
-    )
+    source = items.name_vocabulary(id)
+    yield Name(id, term.name, source, 0, language_of(term.name), where)
+    for text, scope in term.read_synonyms():
+        rank = _SCOPE_RANKS.get(scope, _OTHER_SCOPE)
+        yield Name(id, text, source, rank, language_of(text), where)
+    if term.definition:
+        yield Definition(id, term.definition, source, where)
+    if term.namespace:
+        yield SemanticType(id, term.namespace, where)
+    for tag in ("xref", "alt_id"):
+        for other in filter(None, map(items.parse_curie, term.read_identifiers(tag))):
+            yield ConceptMapping(id, other, tag, where)
     for predicate, identifier, _ in term.read_relations():
-        yield relation_item(id, predicate, items.parse_curie(identifier), where)
+        other = items.parse_curie(identifier)
+        if not other or not predicate:
+            yield Drop(f"{where}: {id}", "relation to no identifier")
+        elif other == id:
+            yield Drop(f"{where}: {id}", "relation to itself")
+        else:
+            yield Relation(id, predicate, other, source, "", where)
 
 
 class Sssom(TableImporter):

@@ -85,14 +85,6 @@ class OboTerm:
         return map(_first_word, self.tags.get(tag, []))
 
 
-def is_obo(name: str, head: bytes) -> bool:
-    """Whether a file called `name` that begins with `head` is OBO."""
-    begin = plain_head(head)
-    return begin.startswith((b"format-version:", b"[Term]")) or (
-        extension_of(name) == ".obo" and b"id:" in begin
-    )
-
-
 def read_terms(file: BinaryIO, name: str) -> Iterator[OboTerm]:
     """All terms, in order. Raises `MalformedSource` for text that is not UTF-8."""
     kind, begin, tags, namespace = "", 1, _Tags(), ""
@@ -113,7 +105,10 @@ class Obo:
     name = "obo"
 
     def matches(self, name: str, head: bytes) -> bool:
-        return is_obo(name, head)
+        begin = plain_head(head)
+        return begin.startswith((b"format-version:", b"[Term]")) or (
+            extension_of(name) == ".obo" and b"id:" in begin
+        )
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         """Two passes, the first for the names of parents; a large file goes through a copy."""
