@@ -8,8 +8,9 @@ whose every node is a slice of one array, `members`.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from itertools import pairwise
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,89 +27,61 @@ _ROUNDS = 2
 Nodes = NDArray[np.int32]
 
 
-@dataclass
-class _Tree:
-    """Communities in the order of finding, a parent before its parts, with their slices."""
+class _Part(NamedTuple):
+    """A community, in the order of finding: a whole stands before its parts."""
 
-    first: list[int] = field(default_factory=list)
-    last: list[int] = field(default_factory=list)
-    parent: list[int] = field(default_factory=list)
-    level: list[int] = field(default_factory=list)
-
-    def add_community(self, first: int, last: int, parent: int, level: int) -> int:
-        self.first.append(first)
-        self.last.append(last)
-        self.parent.append(parent)
-        self.level.append(level)
-        return len(self.first) - 1
+    first: int
+    last: int
+    parent: int
+    level: int
 
 
-def partition_graph(
-    arrays: dict[str, Array], *, largest: int = LARGEST, seed: int = 0
-) -> dict[str, Array]:
+def partition_graph(arrays: dict[str, Array], *, largest: int = LARGEST) -> dict[str, Array]:
     """`members`, and of each community `first`, `last`, `parent` (-1 = none) and `level`.
 
     Concepts without a relation, and those that are fused into another, are in none. The
-    same graph and seed give the same communities. Raises `CapabilityMissing` without the
-    extra `graph`.
+    same graph gives the same communities. Raises `CapabilityMissing` without the extra `graph`.
     """
     missing = "communities cannot be found: igraph is not installed"
     with require_extra("graph", missing, CapabilityMissing):
         import igraph
-    tree = _Tree()
-    degree = np.diff(arrays["start"])
-    members = np.flatnonzero(degree).astype(np.int32)
+    found: list[_Part] = []
+    members = np.flatnonzero(np.diff(arrays["start"])).astype(np.int32)
     # The generator is the library's own global: it is put back at the end.
-    igraph.set_random_number_generator(random.Random(seed))
+    igraph.set_random_number_generator(random.Random(0))
     try:
-        waiting = _split_nodes(igraph, arrays, members, 0, tree, parent=-1, level=0)
+        waiting = [(-1, _Part(0, len(members), -1, -1))]
         while waiting:
-            number = waiting.pop()
-            if tree.last[number] - tree.first[number] > largest and tree.level[number] < _DEEPEST:
-                slice_ = members[tree.first[number] : tree.last[number]]
-                waiting += _split_nodes(
-                    igraph,
-                    arrays,
-                    slice_,
-                    tree.first[number],
-                    tree,
-                    parent=number,
-                    level=tree.level[number] + 1,
-                )
+            number, whole = waiting.pop()
+            ends = _order_nodes(igraph, arrays, members[whole.first : whole.last])
+            if number >= 0 and len(ends) == 1:
+                continue
+            for first, last in pairwise([0, *ends]):
+                place = whole.first + first, whole.first + last
+                found.append(_Part(*place, number, whole.level + 1))
+                if last - first > largest and whole.level + 1 < _DEEPEST:
+                    waiting.append((len(found) - 1, found[-1]))
     finally:
         igraph.set_random_number_generator(random)
+    columns = np.array(found, dtype=np.int64).reshape(-1, 4).T
+    kinds = (np.int64, np.int64, np.int32, np.int32)
     return {
         "members": members,
-        "first": np.array(tree.first, dtype=np.int64),
-        "last": np.array(tree.last, dtype=np.int64),
-        "parent": np.array(tree.parent, dtype=np.int32),
-        "level": np.array(tree.level, dtype=np.int32),
+        **{
+            name: np.ascontiguousarray(column, kind)
+            for name, column, kind in zip(_Part._fields, columns, kinds, strict=True)
+        },
     }
 
 
-def _split_nodes(
-    library: ModuleType,
-    arrays: dict[str, Array],
-    nodes: Nodes,
-    begin: int,
-    tree: _Tree,
-    *,
-    parent: int,
-    level: int,
-) -> list[int]:
-    """Orders `nodes` in place by community and returns the numbers of the new communities."""
+def _order_nodes(library: ModuleType, arrays: dict[str, Array], nodes: Nodes) -> list[int]:
+    """Orders `nodes` in place by community, and tells where each of these ends."""
     if not len(nodes):
         return []
     labels = _label_nodes(library, arrays, nodes)
-    if parent >= 0 and labels.max() == 0:
-        return []
-    order = np.lexsort((nodes, labels))
-    nodes[:] = nodes[order]
-    ends = np.cumsum(np.bincount(labels)).tolist()
-    return [
-        tree.add_community(begin + first, begin + last, parent, level)
-        for first, last in zip([0, *ends], ends, strict=False)
-    ]
+    nodes[:] = nodes[np.lexsort((nodes, labels))]
+    ends: list[int] = np.cumsum(np.bincount(labels)).tolist()
+    return ends
 
 
 def _label_nodes(library: ModuleType, arrays: dict[str, Array], nodes: Nodes) -> NDArray[np.int64]:
