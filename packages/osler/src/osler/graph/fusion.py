@@ -15,6 +15,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from osler.graph import files
 from osler.graph.derive import normalize_name
@@ -131,31 +132,46 @@ def separate_concepts(graph: Graph) -> int:
         return count
 
 
-class _Groups:
-    """Disjoint sets of concepts, none with two of one vocabulary."""
+Node = TypeVar("Node", int, str)
+
+
+class DisjointSets(Generic[Node]):
+    """Disjoint sets, each represented by its smallest member, whatever the order of the joins."""
+
+    def __init__(self) -> None:
+        self.parent: dict[Node, Node] = {}
+
+    def find_root(self, node: Node) -> Node:
+        root = node
+        while (above := self.parent.get(root, root)) != root:
+            root = above
+        while node != root:  # so that the next look is short
+            self.parent[node], node = root, self.parent.get(node, root)
+        self.parent.setdefault(root, root)
+        return root
+
+    def join_sets(self, one: Node, other: Node) -> None:
+        first, second = sorted((self.find_root(one), self.find_root(other)))
+        self.parent[second] = first
+
+
+class _Groups(DisjointSets[int]):
+    """Sets of concepts, none with two of one vocabulary."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
+        super().__init__()
         self._db = db
-        self._parent: dict[int, int] = {}
         self._held: dict[int, set[str]] = {}
         for one, other in db.execute("SELECT one, other FROM merge ORDER BY one, other"):
             self.join_groups(one, other)
 
-    def find_root(self, number: int) -> int:
-        root = number
-        while (above := self._parent.get(root, root)) != root:
-            root = above
-        self._parent[number] = root
-        return root
-
     def join_groups(self, one: int, other: int) -> bool:
-        # The smaller number becomes the root: heads do not depend on the order of merging.
-        a, b = sorted((self.find_root(one), self.find_root(other)))
+        a, b = self.find_root(one), self.find_root(other)
         mine, yours = self._vocabularies_of(a), self._vocabularies_of(b)
         if a == b or mine & yours:
             return False
-        self._parent[b] = a
-        self._held[a] = mine | yours
+        self.join_sets(a, b)
+        self._held[min(a, b)] = mine | yours
         return True
 
     def _vocabularies_of(self, root: int) -> set[str]:
@@ -164,17 +180,13 @@ class _Groups:
             self._held[root] = {row[0].partition(":")[0]}
         return self._held[root]
 
-    def list_heads(self) -> Iterator[tuple[int, int]]:
-        for number in sorted(self._parent):
-            yield number, self.find_root(number)
-
 
 def _write_groups(db: sqlite3.Connection) -> None:
     """Rewrites the table `fused`, which follows from `merge`."""
     groups = _Groups(db)
     members = defaultdict(list)
-    for number, head in groups.list_heads():
-        members[head].append(number)
+    for number in sorted(groups.parent):
+        members[groups.find_root(number)].append(number)
     db.execute("DELETE FROM fused")
     rows = [(n, head) for head, numbers in members.items() if len(numbers) > 1 for n in numbers]
     db.executemany("INSERT INTO fused VALUES (?, ?)", rows)

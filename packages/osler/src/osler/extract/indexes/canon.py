@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
+
+from osler.graph.fusion import DisjointSets
 
 Name = str
 """A normal form (`osler.graph.derive`), or a concept as `concept_name` writes it."""
@@ -58,10 +61,8 @@ def resolve_entities(
     known = _NameClaims(heads or {})
     for claim in claims:
         known.add_claim(claim)
-    merged = _DisjointSets()
-    for one, other in known.of_concepts():
-        merged.join_sets(one, other)
-    for one, other in known.of_standards():
+    merged = DisjointSets[Name]()
+    for one, other in chain(known.of_concepts(), known.of_standards()):
         merged.join_sets(one, other)
     chosen, refused = known.of_synonyms(merged)
     for one, other in chosen:
@@ -100,7 +101,7 @@ class _NameClaims:
             if self._types_agree(name, standard):
                 yield name, standard
 
-    def of_synonyms(self, merged: _DisjointSets) -> tuple[list[tuple[Name, Name]], int]:
+    def of_synonyms(self, merged: DisjointSets[Name]) -> tuple[list[tuple[Name, Name]], int]:
         chosen, refused = list[tuple[Name, Name]](), 0
         for synonym, claimers in sorted(self.claimers.items()):
             entities = {merged.find_root(name) for name in claimers}
@@ -118,29 +119,7 @@ class _NameClaims:
         return not first or not second or bool(first & second)
 
 
-@dataclass
-class _DisjointSets:
-    """Disjoint sets, each represented by its first name."""
-
-    parent: dict[Name, Name] = field(default_factory=dict)
-
-    def find_root(self, name: Name) -> Name:
-        found = name
-        while (above := self.parent.get(found, found)) != found:
-            found = above
-        # Path compression.
-        while (above := self.parent.get(name, name)) != found:
-            self.parent[name], name = found, above
-        return found
-
-    def join_sets(self, one: Name, other: Name) -> None:
-        # The smaller name is the root, whatever the order of the joins.
-        first, second = sorted((self.find_root(one), self.find_root(other)))
-        self.parent.setdefault(first, first)
-        self.parent[second] = first
-
-
-def _number_classes(names: set[Name], merged: _DisjointSets, refused: int) -> EntityClasses:
+def _number_classes(names: set[Name], merged: DisjointSets[Name], refused: int) -> EntityClasses:
     numbers: dict[Name, int] = {}
     of: dict[Name, int] = {}
     for name in sorted(names | merged.parent.keys()):
