@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from graph_readings import communities_of, parse_chain
 
 from osler.errors import CapabilityMissing, KnowledgeBaseMissing, UnknownPassage
 from osler.graph import communities, fusion
 from osler.graph.communities import Communities, find_passage
-from osler.graph.items import ConceptMapping, Definition, Item, Name, Relation, parse_chain
+from osler.graph.items import ConceptMapping, Definition, Item, Name, Relation
 from osler.graph.partition import pairs_within, partition_graph
 from osler.graph.store import Graph
 
@@ -49,9 +50,9 @@ def test_what_hangs_together_is_a_community(graph: Graph) -> None:
         {f"B:{n}" for n in range(5)},
         {f"C:{n}" for n in range(4)},
     ]
-    (of_b,) = found.communities_of("B:3")
+    (of_b,) = communities_of(found, "B:3")
     assert members(found, of_b) == parts[1]
-    assert found.communities_of("D:0") == found.communities_of("nobody") == []
+    assert communities_of(found, "D:0") == communities_of(found, "nobody") == []
 
 
 def test_a_large_community_is_split_and_its_parts_are_slices_of_it(tmp_path: Path) -> None:
@@ -62,7 +63,7 @@ def test_a_large_community_is_split_and_its_parts_are_slices_of_it(tmp_path: Pat
         held = partition_graph(graph.load_arrays(), largest=3)
         assert held["level"].max() >= 1
         found = communities.build_communities(graph, largest=3)
-        smallest = found.communities_of("T7:2")
+        smallest = communities_of(found, "T7:2")
         assert [one.level for one in smallest] == list(range(len(smallest)))[::-1]
         assert {"T7:0", "T7:1", "T7:2"} <= members(found, smallest[0])
         assert members(found, smallest[0]) < members(found, smallest[-1])
@@ -93,7 +94,7 @@ def test_pairs_within_are_counted_once_with_all_their_relations(graph: Graph) ->
 
 def test_the_extract_is_the_graph_s_own_words_and_opens(graph: Graph) -> None:
     found = communities.build_communities(graph)
-    (one,) = found.communities_of("A:3")
+    (one,) = communities_of(found, "A:3")
     passage = found.write_extract(one)
     first, definition, *relations = passage.text.split("\n")
     assert first.startswith("Community of 6 concepts: A concept 0; ")
@@ -112,7 +113,7 @@ def test_the_extract_is_the_graph_s_own_words_and_opens(graph: Graph) -> None:
 
 def test_what_a_model_has_written_is_kept_while_the_concepts_are_the_same(graph: Graph) -> None:
     found = communities.build_communities(graph)
-    (one,) = found.communities_of("B:3")
+    (one,) = communities_of(found, "B:3")
     told = found.store_summary(one, "B concepts go together.", "some-model")
     assert (told.text, told.locator.section) == ("B concepts go together.", "written by some-model")
     assert find_passage(graph, told.id) == told == found.get_passage(one)
@@ -124,14 +125,14 @@ def test_what_a_model_has_written_is_kept_while_the_concepts_are_the_same(graph:
     assert "osler kb graph communities" in (stale.value.fix or "")
     again = communities.build_communities(graph)
     assert find_passage(graph, told.id) == told
-    assert [one.mark for one in again.communities_of("B:3")] == [one.mark]
+    assert [one.mark for one in communities_of(again, "B:3")] == [one.mark]
 
 
 def test_fused_concepts_are_one_member(graph: Graph) -> None:
     fusion.fuse_concepts(graph)
     found = communities.build_communities(graph)
-    assert found.communities_of("X:1") == found.communities_of("A:5") != []
-    assert found.communities_of("A:5")[-1].size == 6
+    assert communities_of(found, "X:1") == communities_of(found, "A:5") != []
+    assert communities_of(found, "A:5")[-1].size == 6
 
 
 def test_communities_that_are_not_there_are_said(graph: Graph) -> None:
@@ -141,7 +142,7 @@ def test_communities_that_are_not_there_are_said(graph: Graph) -> None:
     for bad in ("", "zz", "0" * 16, "-1", "f" * 40, "12"):
         with pytest.raises(UnknownPassage):
             find_passage(graph, f"graph:community.{bad}#extract")
-    (one,) = Communities(graph).communities_of("A:0")
+    (one,) = communities_of(Communities(graph), "A:0")
     for part in ("", "summary", "def"):
         with pytest.raises(UnknownPassage):
             find_passage(graph, f"{one.id}#{part}")

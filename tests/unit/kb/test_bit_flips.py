@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
+from graph_readings import communities_of
 from served import TEXTS, fill_knowledge_base
 
 from osler.errors import KnowledgeBaseError, KnowledgeBaseMissing, OslerError
@@ -98,7 +99,7 @@ def read_graph(folder: Path) -> list[Passage]:
         assert [one.concept for one in near] == ["T:3"]
         with suppress(KnowledgeBaseMissing):  # said, with the command that finds them anew
             held = communities.Communities(graph)
-            found += [held.write_extract(one) for one in held.communities_of("T:3")]
+            found += [held.write_extract(one) for one in communities_of(held, "T:3")]
         return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from graph_readings import communities_of
 
 from osler.errors import MalformedOutput
 from osler.graph import communities
@@ -30,7 +31,7 @@ FACTS = (
 async def test_a_summary_is_kept_and_found_instead_of_the_extract(graph: Graph) -> None:
     found = communities.build_communities(graph)
     model, run = ScriptedModel(["Asthma is a disease of the lung with cough."]), Run()
-    (one,) = found.communities_of("T:2")
+    (one,) = communities_of(found, "T:2")
     passage = await CommunitySummariser(model).summarise_community(found, one, run)
     model.finish()
     assert passage.text == "Asthma is a disease of the lung with cough."
@@ -51,10 +52,10 @@ async def test_a_reply_about_something_else_is_asked_for_again_and_then_refused(
     model = ScriptedModel(["I cannot."] * 3)
     with pytest.raises(MalformedOutput, match="names the concepts"):
         await CommunitySummariser(model).summarise_community(
-            found, found.communities_of("T:2")[0], Run()
+            found, communities_of(found, "T:2")[0], Run()
         )
     model.finish()
-    assert found.read_summary(found.communities_of("T:2")[0]) is None
+    assert found.read_summary(communities_of(found, "T:2")[0]) is None
 
 
 async def test_chinese_concepts_are_asked_about_in_chinese_and_told_once(graph: Graph) -> None:
@@ -63,7 +64,7 @@ async def test_chinese_concepts_are_asked_about_in_chinese_and_told_once(graph: 
         ScriptedModel(["胃炎的部位是胃。", "nothing to say"] + ["still nothing"] * 2),
         Run(),
     )
-    wanted = [found.communities_of("Z:1")[0], found.communities_of("T:1")[0]]
+    wanted = [communities_of(found, "Z:1")[0], communities_of(found, "T:1")[0]]
     said = [item async for item in CommunitySummariser(model).summarise_all(found, wanted, run)]
     assert [type(what).__name__ for _, what in said] == ["Passage", "MalformedOutput"]
     asked = [event.prompt for event in run.events if isinstance(event, Asked)]
@@ -77,7 +78,7 @@ async def test_a_long_reply_ends_with_a_sentence(graph: Graph) -> None:
     found = communities.build_communities(graph)
     model = ScriptedModel(["Asthma narrows airways of the lung. " * 60])
     passage = await CommunitySummariser(model).summarise_community(
-        found, found.communities_of("T:2")[0], Run()
+        found, communities_of(found, "T:2")[0], Run()
     )
     assert len(passage.text) <= 1000
     assert passage.text.endswith("lung.")

@@ -159,7 +159,8 @@ def find(
 
 
 def _show_paths(here: CliSession, one: str, other: str, hops: int, k: int) -> None:
-    from osler.graph.chains import find_chains_between, verbalise_chain
+    from osler.graph.chains import find_chains_between
+    from osler.graph.items import verbalise_chain
 
     with open_graph_here(here.load_settings()) as graph:
         ends = [_find_concepts(graph, term) for term in (one, other)]

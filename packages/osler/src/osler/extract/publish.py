@@ -76,14 +76,16 @@ def publish_items(folder: Path, progress: Progress | None = None) -> PublishRepo
         here, mark = _stored_keys(db), read_meta(db, "extracted")
         with Graph.create(folder) as graph:
             gone = _withdraw_gone(folder, here, held=False)
-            there = _published_keys(graph)
+            with graph.open_reader() as reader:
+                there = _published_keys(reader)
             fresh = [of for of in here if of not in there]
             tell("graph", 0, len(fresh))
             total = PublishReport(withdrawn=gone)
             for start in range(0, len(fresh), _BATCH):
                 total = _publish_passages(graph, db, fresh[start : start + _BATCH], here, total)
                 tell("graph", min(start + _BATCH, len(fresh)), len(fresh))
-        _write_mark(folder, mark)
+        with files.open_writer(folder, changes=False) as writer:
+            writer.execute("INSERT OR REPLACE INTO meta VALUES ('extracted', ?)", (mark,))
     return total
 
 
@@ -128,22 +130,15 @@ def _stored_keys(db: sqlite3.Connection) -> dict[Of, str]:
     return {(passage, extractor): key for passage, extractor, key in rows}
 
 
-def _published_keys(graph: Graph) -> dict[Of, str]:
-    with graph.open_reader() as db:
-        if not _has_tables(db):
-            return {}
-        rows = db.execute("SELECT passage, extractor, key FROM text_of").fetchall()
+def _published_keys(db: sqlite3.Connection) -> dict[Of, str]:
+    if not _has_tables(db):
+        return {}
+    rows = db.execute("SELECT passage, extractor, key FROM text_of")
     return {(passage, extractor): key for passage, extractor, key in rows}
 
 
 def _has_tables(db: sqlite3.Connection) -> bool:
-    query = "SELECT 1 FROM sqlite_master WHERE name = 'text_edge_of'"
-    return db.execute(query).fetchone() is not None
-
-
-def _write_mark(folder: Path, mark: str) -> None:
-    with files.open_writer(folder, changes=False) as db:
-        db.execute("INSERT OR REPLACE INTO meta VALUES ('extracted', ?)", (mark,))
+    return files.has_table(db, "text_edge_of")
 
 
 # What comes in
@@ -157,12 +152,8 @@ def _publish_passages(
     before: PublishReport,
 ) -> PublishReport:
     """The items of some passages, in one transaction."""
-    facts, rows, edges, ambiguous = (
-        list[Fact](),
-        list[tuple[str, ...]](),
-        list[tuple[str, ...]](),
-        0,
-    )
+    facts, ambiguous = list[Fact](), 0
+    rows, edges = list[tuple[str, ...]](), list[tuple[str, ...]]()
     for of in fresh:
         resolved = _FactResolver(graph, of)
         items = [one.item for one in store.of_passage(db, of[0], extractor=of[1])]
@@ -237,8 +228,7 @@ class _FactResolver:
         for name in (item.subject, item.object):
             concepts = ids.get(normalize_name(name))
             if concepts is None:  # a precise form of an entity's name: "insulin for injection"
-                span = 0, len(name)
-                entity = Entity(name, "", *span)
+                entity = Entity(name, "", 0, len(name))
                 concepts = self._resolve_concepts(entity)
                 for concept in concepts:
                     yield from self._name_facts(concept, entity)
@@ -254,11 +244,9 @@ class _FactResolver:
 
 
 def _is_from_texts(graph: Graph, concept: str, text: str) -> bool:
+    query = "SELECT 1 FROM text_name WHERE concept = ? AND text = ? LIMIT 1"
     with graph.open_reader() as db:
-        if not _has_tables(db):
-            return False
-        query = "SELECT 1 FROM text_name WHERE concept = ? AND text = ? LIMIT 1"
-        return db.execute(query, (concept, text)).fetchone() is not None
+        return _has_tables(db) and db.execute(query, (concept, text)).fetchone() is not None
 
 
 # What goes
@@ -266,10 +254,7 @@ def _is_from_texts(graph: Graph, concept: str, text: str) -> bool:
 
 def _withdraw_gone(folder: Path, here: dict[Of, str], *, held: bool) -> int:
     with closing(sqlite3.connect(folder / files.FILE)) as db:
-        if not _has_tables(db):
-            return 0
-        rows = db.execute("SELECT passage, extractor, key FROM text_of").fetchall()
-    gone = [(passage, by) for passage, by, key in rows if here.get((passage, by)) != key]
+        gone = [of for of, key in _published_keys(db).items() if here.get(of) != key]
     if gone:
         with files.open_writer(folder, held=held) as db:
             _take_out(db, gone)

@@ -19,6 +19,7 @@ from pathlib import Path
 from osler.extract import ExtractionOutcome, items
 from osler.extract.items import ExtractedItems, Item
 from osler.graph.derive import normalize_name
+from osler.graph.files import has_table
 from osler.kb.store import access
 from osler.types import Usage
 
@@ -113,8 +114,7 @@ def open_for_batch(folder: Path) -> Iterator[sqlite3.Connection]:
 
 def has_extractions(db: sqlite3.Connection) -> bool:
     """Whether the tables of extracted items exist."""
-    wanted = "SELECT 1 FROM sqlite_master WHERE name = 'extracted_came'"
-    return db.execute(wanted).fetchone() is not None
+    return has_table(db, "extracted_came")
 
 
 def create_tables(db: sqlite3.Connection) -> None:

@@ -7,7 +7,6 @@
 | `files`       | the SQLite file and its connections; numpy arrays in one mapped file     |
 | `load`        | bulk loading of a stream of facts                                        |
 | `store`       | `Graph`: concepts by identifier and name, their relations, passages      |
-| `rows`        | SQL that `store` and its neighbours share                                |
 | `derive`      | the arrays derived from the tables: adjacency, words, hashes of names    |
 | `link`        | mentions of concepts in texts                                            |
 | `lookup`      | fuzzy look-up of names, and by their vectors                             |

@@ -15,24 +15,14 @@ from math import log2
 import numpy as np
 from numpy.typing import NDArray
 
-from osler.graph.files import Array, gather_slices
-from osler.graph.items import ChainStep, ConceptChain, parse_chain, verbalise_chain
+from osler.graph.files import Array, find_relations, gather_slices
+from osler.graph.items import ChainStep, ConceptChain
 from osler.graph.store import Graph
-
-__all__ = [
-    "ChainStep",
-    "ConceptChain",
-    "find_chains_between",
-    "find_chains_from",
-    "parse_chain",
-    "random_walk",
-    "rank_nearest",
-    "verbalise_chain",
-]
 
 MOST_HOPS = 4
 # Half-paths that are held at once; beyond it those through the fewest-linked concepts stay.
 _MOST_HALVES = 200_000
+_RESTART = 0.15
 
 Nodes = NDArray[np.int32]
 
@@ -90,7 +80,7 @@ class _Adjacency:
     """The graph seen from both ends of every relation."""
 
     def __init__(self, arrays: dict[str, Array]) -> None:
-        self.start, self.to, self.by = arrays["start"], arrays["to"], arrays["by"]
+        self.arrays, self.start, self.to = arrays, arrays["start"], arrays["to"]
 
     def count_neighbours(self, nodes: Nodes) -> NDArray[np.int64]:
         degrees: NDArray[np.int64] = self.start[nodes + 1] - self.start[nodes]
@@ -110,11 +100,8 @@ class _Adjacency:
         """Every combination of predicates along the path: neighbours may have several relations."""
         hops = []
         for one, two in pairwise(path):
-            begin, end = self.start[one], self.start[one + 1]
-            first = begin + np.searchsorted(self.to[begin:end], two)
-            last = begin + np.searchsorted(self.to[begin:end], two, side="right")
-            signed = np.unique(self.by[first:last]).tolist()
-            steps = [ChainStep(words[abs(kind)], kind > 0) for kind in signed]
+            kinds = find_relations(self.arrays, one, two)
+            steps = [ChainStep(words[abs(kind)], kind > 0) for kind in kinds]
             hops.append(sorted(steps, key=lambda step: (not step.forward, step.predicate)))
         return product(*hops)
 
@@ -171,23 +158,18 @@ def _join_halves(front: NDArray[np.int32], back: NDArray[np.int32]) -> list[tupl
 
 
 def rank_nearest(
-    graph: Graph,
-    seeds: Sequence[str],
-    *,
-    k: int = 20,
-    restart: float = 0.15,
-    precision: float = 1e-4,
+    graph: Graph, seeds: Sequence[str], *, k: int = 20, precision: float = 1e-4
 ) -> list[tuple[str, float]]:
     """The `k` concepts with the highest personalised PageRank from the seeds, with their shares.
 
     Approximated by pushes (Andersen, Chung and Lang, 2006): the mass left unpushed is at most
     `precision` for each relation of a concept. Seeds are among the results; [] when no seed
-    is known. `restart` is in (0, 1).
+    is known.
     """
     numbers = graph.numbers_of(seeds)
     if not numbers:
         return []
-    shares = random_walk(graph.load_arrays(), numbers, restart=restart, precision=precision)
+    shares = random_walk(graph.load_arrays(), numbers, restart=_RESTART, precision=precision)
     seen = np.flatnonzero(shares)
     best = seen[np.lexsort((seen, -shares[seen]))][:k]
     ids = graph.ids_of(best.tolist())

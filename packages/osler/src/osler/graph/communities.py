@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +17,8 @@ from numpy.typing import NDArray
 
 from osler.errors import KnowledgeBaseMissing, UnknownPassage
 from osler.graph import files
-from osler.graph import files as stored
-from osler.graph.files import COMMUNITIES
+from osler.graph.derive import unit_hash
+from osler.graph.files import COMMUNITIES, Array, find_relations
 from osler.graph.items import ChainStep, ConceptChain, verbalise_chain
 from osler.graph.partition import LARGEST, pairs_within, partition_graph
 from osler.graph.store import Graph
@@ -75,25 +74,16 @@ class Communities:
     def __len__(self) -> int:
         return len(self._held["first"])
 
-    def list_communities(self, *, level: int | None = None, least: int = 2) -> Iterator[Community]:
-        """Communities of a level, or of all, with at least `least` concepts; the largest first."""
+    def list_communities(self, *, level: int | None = None) -> Iterator[Community]:
+        """Communities of a level, or of all, with at least two concepts; the largest first."""
         arrays = self._held
         sizes = arrays["last"] - arrays["first"]
-        wanted = sizes >= least
+        wanted = sizes > 1
         if level is not None:
             wanted &= arrays["level"] == level
         numbers = np.flatnonzero(wanted)
         for number in numbers[np.argsort(-sizes[numbers], kind="stable")].tolist():
             yield self.get_community(number)
-
-    def communities_of(self, concept: str) -> list[Community]:
-        """The communities of a concept, the smallest first; [] for one without relations."""
-        numbers = self.graph.numbers_of([concept])
-        return (
-            [self.get_community(n) for n in self.list_ancestors(self.leaf_numbers()[numbers[0]])]
-            if numbers
-            else []
-        )
 
     def find_by_mark(self, mark: str) -> Community | None:
         """The smallest community with this mark (16 hexadecimal digits), if there is one."""
@@ -129,9 +119,7 @@ class Communities:
 
     # Descriptions
 
-    def make_digest(
-        self, community: Community, *, relations: int = 12, names: int = 12
-    ) -> CommunityDigest:
+    def make_digest(self, community: Community, *, relations: int = 12) -> CommunityDigest:
         """Its most linked concepts, with the first sentences of three definitions."""
         nodes = self.member_numbers(community)
         arrays = self.graph.load_arrays()
@@ -142,7 +130,7 @@ class Communities:
         central = np.lexsort((nodes, -degree))
         chosen = _choose_covering(pairs, degree, set(central[:CENTRAL].tolist()), relations)
         ends = [(int(nodes[a]), int(nodes[b])) for a, b in chosen]
-        named = nodes[central[:names]].tolist()
+        named = nodes[central[:CENTRAL]].tolist()
         labels = {n: texts[0] for n, texts in self.graph.names_of({*named, *sum(ends, ())}).items()}
         return CommunityDigest(
             tuple(labels[n] for n in named if n in labels),
@@ -167,13 +155,9 @@ class Communities:
     ) -> Iterator[ConceptChain]:
         """The first relation of each pair, from the end that states it."""
         ids, words = self.graph.ids_of({n for pair in ends for n in pair}), self.graph.read_words()
-        start, to, by = (self.graph.load_arrays()[name] for name in ("start", "to", "by"))
+        arrays = self.graph.load_arrays()
         for one, two in ends:
-            begin, end = int(start[one]), int(start[one + 1])
-            first = begin + int(np.searchsorted(to[begin:end], two))
-            last = begin + int(np.searchsorted(to[begin:end], two, side="right"))
-            signed = np.sort(by[first:last])
-            kind = int(signed[-1])  # positive: stated from `one`
+            kind = find_relations(arrays, one, two)[-1]  # positive: stated from `one`
             subject, object_ = (one, two) if kind > 0 else (two, one)
             yield ConceptChain(
                 (ids[subject], ids[object_]),
@@ -183,10 +167,8 @@ class Communities:
             )
 
     def write_extract(self, community: Community) -> Passage:
-        """A passage made of the graph itself: names, definitions, one relation a line.
-
-        Each line of a relation is a chain of one step, which `parse_chain` reads back.
-        """
+        """A passage made of the graph itself: names, definitions, one relation a line, each a chain
+        of one step."""
         digest = self.make_digest(community)
         lines = _fit_lines(community, digest)
         return _make_passage(community, "extract", "\n".join(lines), digest.names, "")
@@ -194,8 +176,7 @@ class Communities:
     def read_summary(self, community: Community) -> Passage | None:
         """The summary that a model has written; `None` when none has."""
         with self.graph.open_reader() as db:
-            # The table is made with the first summary.
-            if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'summary'").fetchone():
+            if not files.has_table(db, "summary"):  # it is made with the first one
                 return None
             row = db.execute(
                 "SELECT text, model FROM summary WHERE community = ?", (community.mark,)
@@ -223,17 +204,17 @@ class Communities:
         return self.get_passage(community)
 
 
-def build_communities(graph: Graph, *, largest: int = LARGEST, seed: int = 0) -> Communities:
+def build_communities(graph: Graph, *, largest: int = LARGEST) -> Communities:
     """Finds the communities and writes their file; half a minute for three million relations.
 
     `largest` is the number of concepts over which a community is split further. Raises
     `CapabilityMissing` without the extra `graph`, `OSError` where the file cannot be written.
     """
     stamp = graph.version
-    arrays = partition_graph(graph.load_arrays(), largest=largest, seed=seed)
+    arrays = partition_graph(graph.load_arrays(), largest=largest)
     arrays["mark"] = _hash_members(graph, arrays)
     arrays["leaf"] = _find_leaves(arrays, len(graph.load_arrays()["heads"]))
-    stored.write_arrays(graph.folder, stamp, arrays, file=COMMUNITIES)
+    files.write_arrays(graph.folder, stamp, arrays, file=COMMUNITIES)
     return Communities(graph)
 
 
@@ -258,8 +239,8 @@ def find_passage(graph: Graph, id: str) -> Passage:
     return passage
 
 
-def _read_arrays(graph: Graph) -> dict[str, stored.Array]:
-    arrays = stored.read_arrays(graph.folder, graph.version, file=COMMUNITIES)
+def _read_arrays(graph: Graph) -> dict[str, Array]:
+    arrays = files.read_arrays(graph.folder, graph.version, file=COMMUNITIES)
     if arrays is None:
         there = (Path(graph.folder) / COMMUNITIES).exists()
         raise KnowledgeBaseMissing(
@@ -271,7 +252,7 @@ def _read_arrays(graph: Graph) -> dict[str, stored.Array]:
     return arrays
 
 
-def _find_leaves(arrays: dict[str, stored.Array], count: int) -> Nodes:
+def _find_leaves(arrays: dict[str, Array], count: int) -> Nodes:
     leaf = np.full(count, -1, dtype=np.int32)
     ends = zip(arrays["first"].tolist(), arrays["last"].tolist(), strict=True)
     for number, (first, last) in enumerate(ends):  # parts come after their whole
@@ -279,13 +260,12 @@ def _find_leaves(arrays: dict[str, stored.Array], count: int) -> Nodes:
     return leaf
 
 
-def _hash_members(graph: Graph, arrays: dict[str, stored.Array]) -> NDArray[np.uint64]:
+def _hash_members(graph: Graph, arrays: dict[str, Array]) -> NDArray[np.uint64]:
     """A checksum of each community's set of identifiers: the sum of their hashes."""
     hashes = np.zeros(len(graph.load_arrays()["heads"]), dtype=np.uint64)
     with graph.open_reader() as db:
         for number, id in db.execute("SELECT n, id FROM concept"):
-            digest = blake2b(id.encode(), digest_size=8).digest()
-            hashes[number] = int.from_bytes(digest, "little")
+            hashes[number] = unit_hash(id)
     total = np.zeros(len(arrays["members"]) + 1, dtype=np.uint64)
     np.cumsum(hashes[arrays["members"]], out=total[1:])
     marks: NDArray[np.uint64] = total[arrays["last"]] - total[arrays["first"]]

@@ -169,6 +169,12 @@ def open_reader(folder: Path) -> sqlite3.Connection:
     return db
 
 
+def has_table(db: sqlite3.Connection, name: str) -> bool:
+    """Whether there is a table, an index or a trigger of this name."""
+    found = db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone()
+    return found is not None
+
+
 Array = NDArray[Any]
 ARRAYS_FILE = "graph.arrays"
 # Header: magic (8 bytes), length of the JSON that follows (8 bytes, little-endian), JSON.
@@ -203,8 +209,15 @@ def write_arrays(
             raise
 
 
-def _sums_to(arrays: Mapping[str, Array], header: Mapping[str, Any]) -> bool:
-    return header.get("sum") in {None, _sum_arrays(arrays)}
+def keep_arrays(
+    folder: Path, stamp: str, arrays: dict[str, Array], *, file: str = ARRAYS_FILE
+) -> dict[str, Array]:
+    """The arrays, mapped from their new file; as they are where it cannot be written."""
+    try:
+        write_arrays(folder, stamp, arrays, file=file)
+    except OSError:
+        return arrays
+    return read_arrays(folder, stamp, file=file) or arrays
 
 
 def _sum_arrays(arrays: Mapping[str, Array]) -> str:
@@ -227,6 +240,15 @@ def gather_slices(start: Array, nodes: Array) -> tuple[NDArray[np.int64], NDArra
     return row, start[nodes][row] + offset
 
 
+def find_relations(arrays: Mapping[str, Array], one: int, two: int) -> list[int]:
+    """The predicates that join two neighbours, in order; negative where `two` states them."""
+    begin, end = arrays["start"][one], arrays["start"][one + 1]
+    around = arrays["to"][begin:end]
+    first, last = np.searchsorted(around, two), np.searchsorted(around, two, side="right")
+    found: list[int] = np.unique(arrays["by"][begin + first : begin + last]).tolist()
+    return found
+
+
 def read_arrays(folder: Path, stamp: str, *, file: str = ARRAYS_FILE) -> dict[str, Array] | None:
     """Maps the arrays; `None` when the file is absent, of another version or not whole."""
     try:
@@ -243,6 +265,7 @@ def read_arrays(folder: Path, stamp: str, *, file: str = ARRAYS_FILE) -> dict[st
             name: raw[start + at : start + at + count * np.dtype(kind).itemsize].view(kind)
             for name, kind, count, at in header["arrays"]
         }
-        return arrays if start + header["size"] > _SUMMED or _sums_to(arrays, header) else None
+        is_large = start + header["size"] > _SUMMED
+        return arrays if is_large or header.get("sum") in {None, _sum_arrays(arrays)} else None
     except (OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError):
         return None

@@ -3,7 +3,7 @@
 The stream is flat so that nothing need be joined before it is stored: a release of
 any size passes through in constant memory. A concept is there as soon as it has a name.
 
-Chains of relations are written as text that can be parsed back.
+Chains of relations are written as text that could be parsed back.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, NamedTuple
 
-from osler.errors import MalformedOutput
-from osler.sources.formats.sections import Triple
 from osler.sources.records import Drop
 
 
@@ -57,49 +55,18 @@ class ConceptChain:
             for one, step, two in ends
         )
 
-    @property
-    def triples(self) -> tuple[Triple, ...]:
-        """The relations as they are stated, by names."""
-        ends = zip(self.names, self.steps, self.names[1:], strict=False)
-        return tuple(
-            (one, step.predicate, two) if step.forward else (two, step.predicate, one)
-            for one, step, two in ends
-        )
-
-
-# Text
-
 
 # Names may hold the very characters that draw the arrows: they are escaped by "\\".
 _ESCAPED = re.compile(r"([\\—→←])")
-_LINK = re.compile(r" —((?:\\.|[^\\—→←])*)→ | ←((?:\\.|[^\\—→←])*)— ")
-_UNESCAPED = re.compile(r"\\(.)")
 
 
 def verbalise_chain(chain: ConceptChain) -> str:
-    """ "Metformin —treats→ Diabetes ←complicates— Ketosis"; `parse_chain` reads it back."""
+    """ "Metformin —treats→ Diabetes ←complicates— Ketosis"."""
     text = _ESCAPED.sub(r"\\\1", chain.names[0])
     for step, name in zip(chain.steps, chain.names[1:], strict=True):
         predicate, other = (_ESCAPED.sub(r"\\\1", part) for part in (step.predicate, name))
         text += f" —{predicate}→ {other}" if step.forward else f" ←{predicate}— {other}"
     return text
-
-
-def parse_chain(text: str) -> tuple[Triple, ...]:
-    """The triples of a verbalised chain. Raises `MalformedOutput` when it is none."""
-    links = list(_LINK.finditer(text))
-    starts = [0, *(link.end() for link in links)]
-    ends = [*(link.start() for link in links), len(text)]
-    raw = [text[start:end] for start, end in zip(starts, ends, strict=True)]
-    if not links or any(_ESCAPED.search(_UNESCAPED.sub("", name)) for name in raw):
-        raise MalformedOutput(text, expected="a chain: name —relation→ name")
-    names = [_UNESCAPED.sub(r"\1", name) for name in raw]
-    triples: list[Triple] = []
-    for one, link, two in zip(names, links, names[1:], strict=False):
-        forward = link[1] is not None
-        predicate = _UNESCAPED.sub(r"\1", link[1] if forward else link[2])
-        triples.append((one, predicate, two) if forward else (two, predicate, one))
-    return tuple(triples)
 
 
 _PREFIXES = {

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osler.errors import CapabilityMissing, require_extra
-from osler.graph import files as stored
+from osler.graph import files
 from osler.graph.derive import normalize_name, spelling_variants, split_units, words_of
 from osler.graph.files import Array
 from osler.graph.items import Edge, NamedConcept
@@ -77,9 +77,7 @@ class Lookup:
                 likeness = max(fuzz.ratio(norm, other), fuzz.token_sort_ratio(norm, other)) / 100
                 if likeness >= _LEAST and likeness > best.get(head, (0.0, ""))[0]:
                     best[head] = likeness, name
-        ids = self.graph.ids_of(best)
-        ranked = sorted(best.items(), key=lambda pair: (-pair[1][0], ids[pair[0]]))
-        return [NamedConcept(ids[n], name, "fuzzy", score) for n, (score, name) in ranked[:k]]
+        return self._rank_names(best)[:k]
 
     def find_by_words(self, text: str, *, k: int = 10) -> list[NamedConcept]:
         """The `k` concepts whose names share most of the words of `text`, rare ones before common
@@ -106,9 +104,12 @@ class Lookup:
                 score = shared * (1 + len(own & weight.keys()) / max(1, len(own))) / 2
                 if shared >= _LEAST_SHARED and score > scored.get(number, (0.0, ""))[0]:
                     scored[number] = score, name
+        return self._rank_names(scored)[:k]
+
+    def _rank_names(self, scored: dict[int, tuple[float, str]]) -> list[NamedConcept]:
         ids = self.graph.ids_of(scored)
         ranked = sorted(scored.items(), key=lambda pair: (-pair[1][0], ids[pair[0]]))
-        return [NamedConcept(ids[n], name, "fuzzy", score) for n, (score, name) in ranked[:k]]
+        return [NamedConcept(ids[n], name, "fuzzy", score) for n, (score, name) in ranked]
 
     def find_sharing(self, text: str) -> list[tuple[float, Concepts]]:
         """For each word of `text` that any name has: its inverse document frequency and the
@@ -206,7 +207,8 @@ def _likely_concepts(holders: Sequence[tuple[float, Concepts]]) -> list[int]:
     if len(candidates) > _COMPARED:
         best = np.lexsort((candidates, -weights))[:_COMPARED]
         candidates = candidates[best]
-    return [int(number) for number in candidates]
+    found: list[int] = candidates.tolist()
+    return found
 
 
 FILE = "names.vectors"
@@ -221,7 +223,7 @@ MOST_AT_ONCE = 500
 _BATCH = 256
 _PRODUCT = 50_000
 
-Names = dict[str, stored.Array]
+Names = dict[str, Array]
 
 
 class NameVectors:
@@ -270,19 +272,14 @@ class NameVectors:
         with self._lock:
             stamp = f"{self._graph.version} {self._encoder.identity}"
             if self._held[0] != stamp or self._held[1] is None:
-                names = stored.read_arrays(self._graph.folder, stamp, file=FILE)
+                names = files.read_arrays(self._graph.folder, stamp, file=FILE)
                 self._held = stamp, names or self._make_names(stamp, every=every)
             return self._held[1]
 
     def _make_names(self, stamp: str, *, every: bool) -> Names | None:
         if not every and self._graph.get_info().names > self._most:
             return None
-        names = self._encode_names()
-        try:
-            stored.write_arrays(self._graph.folder, stamp, names, file=FILE)
-        except OSError:  # a folder that may not be written to: they are held in memory
-            return names
-        return stored.read_arrays(self._graph.folder, stamp, file=FILE) or names
+        return files.keep_arrays(self._graph.folder, stamp, self._encode_names(), file=FILE)
 
     def _encode_names(self) -> Names:
         heads = self._graph.load_arrays()["heads"]
@@ -310,7 +307,7 @@ class NameVectors:
                         yield number, place, text
 
 
-def _multiply(vectors: stored.Array, asked: NDArray[np.float32]) -> NDArray[np.float32]:
+def _multiply(vectors: Array, asked: NDArray[np.float32]) -> NDArray[np.float32]:
     """Cosines, by parts: half-precision numbers are widened only for the product."""
     parts = [
         vectors[at : at + _PRODUCT].astype(np.float32) @ asked

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from operator import itemgetter
 from pathlib import Path
 from typing import Self
 
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 
 from osler.errors import UnknownPassage
 from osler.graph import files, load
-from osler.graph import files as stored
 from osler.graph.derive import derive_arrays, normalize_name
 from osler.graph.items import (
     DRUG_SECTIONS,
@@ -38,8 +38,6 @@ from osler.sources.catalogue import GRAPH
 from osler.sources.formats.sections import names_line
 from osler.text import clean_text, language_of, split_sentences
 from osler.types import Locator, Passage
-
-__all__ = ["Graph", "Rows"]
 
 # Characters of a part of a definition; with its section's name it fits into a passage.
 _PART = 960
@@ -68,7 +66,7 @@ class Graph:
         self.folder = folder
         self._readers = ReaderPool(folder, files.open_reader)
         self._loading = threading.Lock()
-        self._arrays: tuple[str, dict[str, stored.Array]] | None = None
+        self._arrays: tuple[str, dict[str, files.Array]] | None = None
 
     @classmethod
     def create(cls, folder: Path) -> Self:
@@ -139,7 +137,8 @@ class Graph:
                 members,
             )
             definitions = load.read_definitions(db, members)
-            return Concept(load.id_of(db, members[0]), names[0], names, types, definitions)
+            (own,) = load.ids_of(db, members[:1]).values()
+            return Concept(own, names[0], names, types, definitions)
 
     def find_exact(self, text: str) -> list[NamedConcept]:
         """Concepts with this name: exact ones first, then those whose name differs in case,
@@ -157,11 +156,11 @@ class Graph:
                 if normalize_name(name) == norm:
                     candidate = (name != text, rank, name)
                     best[head] = min(best.get(head, candidate), candidate)
-            ordered = sorted(best.items(), key=lambda pair: (pair[1], pair[0]))
-            return [
-                NamedConcept(load.id_of(db, head), name, "normal" if differs else "exact", 1.0)
-                for head, (differs, _, name) in ordered
-            ]
+            ids = load.ids_of(db, best)
+        return [
+            NamedConcept(ids[head], name, "normal" if differs else "exact", 1.0)
+            for head, (differs, _, name) in sorted(best.items(), key=itemgetter(1, 0))
+        ]
 
     def find_neighbours(
         self,
@@ -279,7 +278,7 @@ class Graph:
 
     # Derived arrays
 
-    def load_arrays(self) -> dict[str, stored.Array]:
+    def load_arrays(self) -> dict[str, files.Array]:
         """The derived arrays of the present tables, made when they are not there.
 
         In a folder that may not be written to they are held in memory instead.
@@ -290,16 +289,9 @@ class Graph:
                 self._arrays = stamp, self._derive_arrays(db, stamp)
             return self._arrays[1]
 
-    def _derive_arrays(self, db: sqlite3.Connection, stamp: str) -> dict[str, stored.Array]:
-        stored_arrays = stored.read_arrays(self.folder, stamp)
-        if stored_arrays is not None:
-            return stored_arrays
-        arrays = derive_arrays(db)
-        try:
-            stored.write_arrays(self.folder, stamp, arrays)
-        except OSError:
-            return arrays
-        return stored.read_arrays(self.folder, stamp) or arrays
+    def _derive_arrays(self, db: sqlite3.Connection, stamp: str) -> dict[str, files.Array]:
+        kept = files.read_arrays(self.folder, stamp)
+        return files.keep_arrays(self.folder, stamp, derive_arrays(db)) if kept is None else kept
 
     # Access by number, for chains, linking and fusion
 

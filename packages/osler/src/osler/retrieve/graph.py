@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from osler.graph.chains import ConceptChain, find_chains_between, find_chains_from, verbalise_chain
-from osler.graph.items import Concept, Edge
+from osler.graph.chains import find_chains_between, find_chains_from
+from osler.graph.items import Concept, ConceptChain, Edge, verbalise_chain
 from osler.graph.link import Dictionary, Recogniser
 from osler.graph.lookup import Lookup
 from osler.graph.store import Graph

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from osler.errors import ModelError
 from osler.extract import store as extracted
 from osler.extract.indexes import KINDS, VERSION, Kind, entry_texts
+from osler.graph.files import has_table
 from osler.kb.search.base import Floats, unit_problem
 from osler.kb.store.passages import (
     Progress,
@@ -30,7 +31,6 @@ from osler.kb.store.passages import (
     tokens_of,
 )
 from osler.text import language_of
-from osler.types import Passage
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
@@ -125,8 +125,7 @@ class IndexEntry:
 
 
 def has_indexes(db: sqlite3.Connection) -> bool:
-    wanted = "SELECT 1 FROM sqlite_master WHERE name = 'index_of_went'"
-    return db.execute(wanted).fetchone() is not None
+    return has_table(db, "index_of_went")
 
 
 def made_indexes(db: sqlite3.Connection) -> dict[Kind, IndexRecord]:
@@ -357,19 +356,16 @@ def _index_batch(
     with extracted.open_for_reading(folder) as db:
         passages = read_by_number(db, {one.passage for one in todo})
         todo = [one for one in todo if one.passage in passages]  # others went meanwhile
-        texts = [_passage_texts(db, kind, passages[one.passage], one) for one in todo]
+        texts = []
+        for one in todo:
+            passage = passages[one.passage]
+            found = extracted.of_passage(db, passage.id, extractor=one.extractor)
+            texts.append(entry_texts(kind, passage, [each.item for each in found]))
     vectors = iter(_encode_texts(encoder, [text for each in texts for text in each]))
     done = [(one, [next(vectors) for _ in each]) for one, each in zip(todo, texts, strict=True)]
     with extracted.open_for_batch(folder) as db:
         source = {number: passage.source for number, passage in passages.items()}
         return write_entries(db, kind, source, done, time.perf_counter() - begun)
-
-
-def _passage_texts(
-    db: sqlite3.Connection, kind: Kind, passage: Passage, todo: PendingPassage
-) -> list[str]:
-    found = extracted.of_passage(db, passage.id, extractor=todo.extractor)
-    return entry_texts(kind, passage, [one.item for one in found])
 
 
 def _encode_texts(encoder: Encoder | None, texts: Sequence[str]) -> list[IndexEntry]:
