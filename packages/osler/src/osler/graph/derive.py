@@ -87,7 +87,6 @@ def _folded_in_place(char: str) -> str:
 
 Hashes = NDArray[np.uint64]
 _PRIME = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no power of it is zero
-_ROWS = 100_000
 MISSPELT = (4, 30)
 """Fewest and most letters of words that are corrected; one letter of a shorter word makes
 another word."""
@@ -118,22 +117,15 @@ def derive_arrays(db: sqlite3.Connection) -> dict[str, Array]:
     return {"heads": heads, **_derive_adjacency(db, heads), **_derive_names(db)}
 
 
-def _read_columns(db: sqlite3.Connection, query: str, width: int) -> NDArray[np.int32]:
-    """Whole numbers of a query as an array of rows, without a Python list of them all."""
-    cursor = db.execute(query)
-    values = array("i")
-    while rows := cursor.fetchmany(_ROWS):
-        for row in rows:
-            values.extend(row)
-    return _as_array(values).reshape(-1, width)
-
-
 def _as_array(values: array[int]) -> NDArray[np.int32]:
     return np.frombuffer(values, np.int32) if values else np.empty(0, np.int32)
 
 
 def _derive_adjacency(db: sqlite3.Connection, heads: NDArray[np.int32]) -> dict[str, Array]:
-    rows = _read_columns(db, "SELECT DISTINCT subject, predicate, object FROM edge", 3)
+    values = array("i")  # no Python list holds them all
+    for row in db.execute("SELECT DISTINCT subject, predicate, object FROM edge"):
+        values.extend(row)
+    rows = _as_array(values).reshape(-1, 3)
     one, by, two = heads[rows[:, 0]], rows[:, 1], heads[rows[:, 2]]
     apart = one != two
     one, by, two = one[apart], by[apart], two[apart]

@@ -67,20 +67,18 @@ class Dictionary:
         arrays: dict[str, Array],
     ) -> list[ConceptMention]:
         """The mentions whose words are those of a name; others are collisions of hashes."""
-        hashed = np.asarray(arrays["hashed"])
-        candidates: dict[tuple[int, int, int], list[int]] = {}
-        for place, start, end in chosen:
-            first, last = concepts[place]
-            candidates[place, start, end] = hashed[first:last].tolist()
+        candidates = {
+            (start, end): arrays["hashed"][slice(*concepts[place])].tolist()
+            for place, start, end in chosen
+        }
         wanted = {number for numbers in candidates.values() for number in numbers}
         norms = {
             n: set(map(normalize_name, names)) for n, names in self.graph.names_of(wanted).items()
         }
-        every = sorted(wanted)
-        heads = dict(zip(every, arrays["heads"][every].tolist(), strict=True)) if every else {}
+        heads = {n: int(arrays["heads"][n]) for n in wanted}
         ids = self.graph.ids_of(heads.values())
         mentions = []
-        for (_, start, end), numbers in candidates.items():
+        for (start, end), numbers in candidates.items():
             norm = normalize_name(text[start:end])
             if norm in self.ignored or is_too_short(norm):
                 continue
@@ -125,10 +123,8 @@ def _longest_names(
         end = np.searchsorted(known, hashes[likely], side="right")
         hit = end > begin
         lengths[likely[hit]] = n
-        for place, first, last in zip(
-            likely[hit].tolist(), begin[hit].tolist(), end[hit].tolist(), strict=True
-        ):
-            places[place] = first, last
+        spans = zip(begin[hit].tolist(), end[hit].tolist(), strict=True)
+        places.update(zip(likely[hit].tolist(), spans, strict=True))
     return lengths, places
 
 

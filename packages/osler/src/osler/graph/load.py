@@ -80,23 +80,11 @@ _DANGLING = {
 }
 
 
-class _Drops:
-    """Drops counted by reason, with a few examples of each."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.examples: list[Drop] = []
-
-    def count_drop(self, drop: Drop) -> None:
-        self.counts[drop.reason] += 1
-        if self.counts[drop.reason] <= EXAMPLES:
-            self.examples.append(drop)
-
-
 class _Loader:
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
-        self.drops = _Drops()
+        self.drops: Counter[str] = Counter()
+        self.examples: list[Drop] = []
         self.names: list[Name] = []
         self.definitions: list[tuple[str, int, str, str]] = []
         self.types: list[tuple[str, int, str]] = []
@@ -104,6 +92,12 @@ class _Loader:
         self.mappings: list[tuple[str, str, int]] = []
         self.words: dict[str, int] = dict(db.execute("SELECT text, n FROM word"))
         (self.next,) = db.execute("SELECT coalesce(max(n), 0) + 1 FROM concept").fetchone()
+
+    def count_drop(self, drop: Drop) -> None:
+        """Counts a drop by its reason, and keeps the first few of each."""
+        self.drops[drop.reason] += 1
+        if self.drops[drop.reason] <= EXAMPLES:
+            self.examples.append(drop)
 
     def word_number(self, text: str) -> int:
         """The number of a predicate, a source, a type or a language: there are few of them."""
@@ -137,13 +131,13 @@ class _Loader:
             one, two, source, _ = item
             self.mappings.append((_single_line(one), _single_line(two), self.word_number(source)))
         else:
-            self.drops.count_drop(item)
+            self.count_drop(item)
 
     def _add_definition(self, concept: str, source: int, text: str, place: str) -> None:
         if text:
             self.definitions.append((concept, source, text, place))
         else:
-            self.drops.count_drop(Drop(place or concept, "definition without text"))
+            self.count_drop(Drop(place or concept, "definition without text"))
 
     def flush_rows(self) -> None:
         many = self.db.executemany
@@ -167,7 +161,7 @@ class _Loader:
         for raw_id, raw_text, source, rank, language, place in self.names:
             id, text = _single_line(raw_id), _single_line(raw_text)
             if not (text and id):
-                self.drops.count_drop(Drop(place or id, "name without text or id"))
+                self.count_drop(Drop(place or id, "name without text or id"))
                 continue
             number = known.get(id)
             if number is None:
@@ -190,7 +184,7 @@ class _Loader:
         self.db.execute(INDEX_IN)
         for reason, statement in _DANGLING.items():
             for place, id in self.db.execute(statement):
-                self.drops.count_drop(Drop(f"{place}: {id}" if place else id, reason))
+                self.count_drop(Drop(f"{place}: {id}" if place else id, reason))
 
 
 def _single_line(text: str) -> str:
@@ -217,7 +211,7 @@ def load_stream(db: sqlite3.Connection, stream: Stream) -> ImportReport:
     concepts, names, definitions, relations, mappings = (
         now - then for now, then in zip(count_rows(db), before, strict=True)
     )
-    drops = tuple(loader.drops.counts.most_common()), tuple(loader.drops.examples)
+    drops = tuple(loader.drops.most_common()), tuple(loader.examples)
     return ImportReport(concepts, names, definitions, relations, mappings, *drops)
 
 
@@ -263,11 +257,6 @@ def placeholders_for(values: Sequence[object]) -> str:
 
 def read_texts(db: sqlite3.Connection, query: str, values: Sequence[object]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(row[0] for row in db.execute(query, values)))
-
-
-def id_of(db: sqlite3.Connection, number: int) -> str:
-    row = db.execute("SELECT id FROM concept WHERE n = ?", (number,)).fetchone()
-    return str(row[0])
 
 
 def ids_of(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, str]:
