@@ -23,6 +23,7 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
+    TypeAdapter,
     ValidationError,
     model_validator,
 )
@@ -277,8 +278,6 @@ def load_items(text: str) -> tuple[Item, ...]:
 
 @cache
 def _item_adapter() -> Any:
-    from pydantic import Field, TypeAdapter
-
     return TypeAdapter(tuple[Annotated[Item, Field(discriminator="kind")], ...])
 
 

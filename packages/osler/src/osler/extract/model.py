@@ -28,6 +28,7 @@ from osler.extract import (
 )
 from osler.extract.anchor import Anchors
 from osler.extract.items import (
+    TWICE,
     UNANCHORED,
     UNITS,
     ChunkSummary,
@@ -76,7 +77,7 @@ def keep_entities(reply: Entities, at: Anchors, schema: Schema, sieve: ItemColle
         elif type_ is None:
             sieve.drop(NO_TYPE)
         elif (norm := normalize_name(said.name)) in seen:
-            sieve.drop("said twice")
+            sieve.drop(TWICE)
         else:
             seen.add(norm)
             name = at.text[slice(*span)]
@@ -119,7 +120,7 @@ def keep_relations(
             normalize_name(said.constraint),
             seen,
         ):
-            sieve.drop("said twice")
+            sieve.drop(TWICE)
         elif (span := at.covering_span([subject, object_])) is not None:
             seen.setdefault(mark, set()).add(normalize_name(said.constraint))
             sieve.add(

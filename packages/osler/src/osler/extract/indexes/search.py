@@ -57,11 +57,9 @@ class IndexEntries:
             return []
         scores = held.score_rows(query, within.sources)
         with self.readers.borrow() as db:
-
-            def fetch_nearest(n: int) -> Ranking:
-                return _best_by_passage(held, scores, n)
-
-            return fetch_allowed(fetch_nearest, allowed_by(db, within), k)[:k]
+            return fetch_allowed(
+                lambda n: _best_by_passage(held, scores, n), allowed_by(db, within), k
+            )[:k]
 
     def by_words(
         self, kind: Kind, terms: Sequence[str], *, k: int, within: PassageFilter
@@ -76,11 +74,9 @@ class IndexEntries:
             if not kept:
                 return []
             match = f'(kind : "{kind}") AND ({sparse.match_expression(kept, within.sources)})'
-
-            def fetch_matching(n: int) -> Ranking:
-                return _matching_passages(db, match, n)
-
-            return fetch_allowed(fetch_matching, allowed_by(db, within), k)[:k]
+            return fetch_allowed(
+                lambda n: _matching_passages(db, match, n), allowed_by(db, within), k
+            )[:k]
 
     def texts_of(self, kind: Kind, passages: Iterable[int]) -> dict[int, list[str]]:
         """The entries of passages in an index, by passage number, in the order of their making."""
