@@ -300,8 +300,7 @@ class _PartialFile:
         self._known = {}
 
     def move_to(self, target: Path) -> None:
-        if not self.path.exists():
-            self.path.touch()  # a file of no bytes
+        self.path.touch()  # a file of no bytes
         os.replace(self.path, target)
         self._note.unlink(missing_ok=True)
 
@@ -343,11 +342,11 @@ def _is_right(path: Path, remote: RemoteFile, wanted: str) -> bool:
 
 def _sum_of(path: Path, algorithm: Algorithm) -> str:
     if not path.exists():
-        path.touch()
+        path.touch()  # a file of no bytes
     with path.open("rb") as file:
-        if algorithm == "md5":
-            return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(
+            file, lambda: hashlib.new(algorithm, usedforsecurity=False)
+        ).hexdigest()
 
 
 def _refusal_of(name: str, status: int) -> OslerError:

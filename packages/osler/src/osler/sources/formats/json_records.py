@@ -103,19 +103,16 @@ class JsonRecords:
         """Records in order, one of them in memory, from lines or from one array."""
         base = id_of(name)
         buffered = io.BufferedReader(cast("io.RawIOBase", stream))
-        if plain_head(buffered.peek(64)).startswith(b"["):
-            for number, item in enumerate(array_items(buffered, name), start=1):
-                where = f"{name}:{number}"
-                if isinstance(item, dict):
-                    yield record_of(item, where, f"{base}-{number}")
-                else:
-                    yield Drop(where, "not a JSON object")
-            return
-        for number, line in enumerate(read_objects(buffered, name), start=1):
-            if isinstance(line, Drop):
-                yield line
-            else:
-                yield record_of(line[1], line[0], f"{base}-{number}")
+        is_array = plain_head(buffered.peek(64)).startswith(b"[")
+        objects = _array_objects(buffered, name) if is_array else read_objects(buffered, name)
+        for number, one in enumerate(objects, start=1):
+            yield one if isinstance(one, Drop) else record_of(one[1], one[0], f"{base}-{number}")
+
+
+def _array_objects(stream: BinaryIO, name: str) -> Iterator[tuple[str, Object] | Drop]:
+    for number, item in enumerate(array_items(stream, name), start=1):
+        where = f"{name}:{number}"
+        yield (where, item) if isinstance(item, dict) else Drop(where, "not a JSON object")
 
 
 def keys_of(head: bytes) -> frozenset[str]:

@@ -6,11 +6,10 @@ publication types of the form "tag: sepsis", by which searches are filtered.
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from osler.sources.citable import FINDERS, normalise_id
 from osler.sources.formats.containers import require_package
@@ -215,8 +214,7 @@ class CslJson:
         return plain_head(head).startswith(b"[") and keys >= {"type", "title"} and bool(dated)
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        buffered = io.BufferedReader(cast("io.RawIOBase", stream))
-        for number, item in enumerate(array_items(buffered, name), start=1):
+        for number, item in enumerate(array_items(stream, name), start=1):
             where = f"{name}:{number}"
             is_item = isinstance(item, dict)
             yield _read_csl(item).make_document(where) if is_item else Drop(where, "not an object")

@@ -187,8 +187,11 @@ class OnlineClient:
 
     async def get(self, call: HttpCall, *, bucket: TokenBucket | None = None) -> CachedReply:
         """The reply, from the cache or from the server. Raises as in the table above."""
-        if self.cache and (kept := await self._read_cache(self.cache, call)):
-            return kept
+        if self.cache:
+            days, now = None if self.offline else self.days, self.clock()
+            kept = await asyncio.to_thread(self.cache.get_reply, call.key, now=now, days=days)
+            if kept:
+                return kept
         if self.offline:
             raise Offline(
                 f"{call.host}: offline, and this was never fetched",
@@ -198,10 +201,6 @@ class OnlineClient:
         if self.cache:
             await asyncio.to_thread(self.cache.put_reply, call.key, reply)
         return reply
-
-    async def _read_cache(self, cache: ReplyCache, call: HttpCall) -> CachedReply | None:
-        days = None if self.offline else self.days
-        return await asyncio.to_thread(cache.get_reply, call.key, now=self.clock(), days=days)
 
     async def _fetch_reply(self, call: HttpCall, bucket: TokenBucket | None) -> CachedReply:
         for attempt in range(self.bounds.retries + 1):

@@ -69,9 +69,7 @@ class SearxngService:
         silent = data.get("unresponsive_engines")
         if not results and isinstance(silent, list) and silent:
             raise unreadable_reply(self.name, f"nothing: engines do not respond: {silent}"[:300])
-        documents = _build_documents(
-            results, reply.at, title="title", address="url", words="content"
-        )
+        documents = _build_documents(results, reply.at, title="title", words="content")
         return await _read_documents(self.net, documents, k, pages=self.pages)
 
 
@@ -108,17 +106,17 @@ class BingService:
                 self.name, f"an error: {text_at(errors[0], 'message')}" if errors else "?"
             )
         pages = list_at(data, "webPages", "value")
-        documents = _build_documents(pages, reply.at, title="name", address="url", words="snippet")
+        documents = _build_documents(pages, reply.at, title="name", words="snippet")
         return await _read_documents(self.net, documents, k, pages=self.pages)
 
 
 def _build_documents(
-    results: list[dict[str, Any]], at: float, *, title: str, address: str, words: str
+    results: list[dict[str, Any]], at: float, *, title: str, words: str
 ) -> Iterator[Document]:
     """One document for each result with an address and a snippet; an address counts once."""
     seen = set()
     for result in results:
-        url, text = text_at(result, address), clean_text(text_at(result, words))
+        url, text = text_at(result, "url"), clean_text(text_at(result, words))
         name = one_line(text_at(result, title)) or url
         if url in seen or not text or not url.startswith(("http://", "https://")):
             continue
@@ -293,7 +291,6 @@ class PubMedService:
     email: str = ""
     api_key: str | None = field(default=None, repr=False)
     url: str = "https://eutils.ncbi.nlm.nih.gov/entrez/eutils"
-    tool: str = "osler"
     name: str = "pubmed"
 
     @cached_property
@@ -344,7 +341,7 @@ class PubMedService:
         ]
 
     def _make_call(self, verb: str, params: dict[str, str], types: tuple[str, ...]) -> HttpCall:
-        about = {"db": "pubmed", "tool": self.tool, **({"email": self.email} if self.email else {})}
+        about = {"db": "pubmed", "tool": "osler", **({"email": self.email} if self.email else {})}
         secret = {"api_key": self.api_key} if self.api_key else {}
         url = f"{self.url.rstrip('/')}/{verb}.fcgi"
         return HttpCall(url, {**about, **params}, secret, types=types)
