@@ -16,7 +16,9 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from contextlib import closing
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -174,12 +176,11 @@ def _read_sheets(path: Path, name: str, keys: Sequence[str]) -> Iterator[Record]
         with path.open("rb") as file, warnings.catch_warnings():
             # Warnings are about parts that carry no text: validation, conditional formats.
             warnings.simplefilter("ignore")
-            book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
-            try:
+            with closing(
+                load_workbook(file, read_only=True, data_only=True, keep_links=False)
+            ) as book:
                 for sheet in book.worksheets:
                     yield from _read_sheet(sheet, name, keys)
-            finally:
-                book.close()
     except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
         raise MalformedSource(
             f"{name} is not a workbook: {error}", fix="save it again as .xlsx"
@@ -224,21 +225,20 @@ def _read_rows(sheet: Any) -> Iterator[Row]:
 
 def _build_sections(rows: Iterable[Row]) -> Iterator[Section]:
     """Rows under the value of their first column; those before the header stand alone."""
+    for group, lines in groupby(_grouped_lines(rows), key=itemgetter(0)):
+        if text := "\n".join(line for _, line in lines if line):
+            yield Section(text, (group,) if group else ())
+
+
+def _grouped_lines(rows: Iterable[Row]) -> Iterator[tuple[str, str]]:
     names: Row = ()
-    group, lines = "", list[str]()
     for number, row in enumerate(rows):
-        if not names and number < _HEADER_WITHIN and sum(map(bool, row)) >= _HEADER_CELLS:
+        if names:
+            yield row[0], _row_line(row[1:], names[1:])
+        elif number < _HEADER_WITHIN and sum(map(bool, row)) >= _HEADER_CELLS:
             names = row
-            continue
-        begins = row[0] if names else ""
-        if begins != group and lines:
-            yield Section("\n".join(lines), (group,) if group else ())
-            lines.clear()
-        group = begins
-        if line := _row_line(row[1:], names[1:]) if names else " | ".join(filter(None, row)):
-            lines.append(line)
-    if lines:
-        yield Section("\n".join(lines), (group,) if group else ())
+        else:
+            yield "", " | ".join(filter(None, row))
 
 
 def _row_line(cells: Row, names: Row) -> str:

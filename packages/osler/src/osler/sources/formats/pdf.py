@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -74,10 +75,8 @@ def _read_records(path: Path, name: str) -> Iterator[Record]:
         raise MalformedSource(
             f"{name} is not a PDF that can be opened", fix="fetch it again"
         ) from error
-    try:
+    with closing(pdf):
         yield from _of_document(pdf, name)
-    finally:
-        pdf.close()
 
 
 def _says_encrypted(path: Path) -> bool:
@@ -123,29 +122,14 @@ def _read_pages(pdf: Any, name: str) -> Iterator[tuple[int, list[str] | Drop]]:
     for number in range(1, min(count, _MOST_PAGES) + 1):
         where = f"{name}: p. {number}"
         try:
-            page = pdf[number - 1]
-        except pypdfium2.PdfiumError:
-            yield number, Drop(where, "unreadable page")
-            continue
-        try:
-            text = _page_text(page)
+            with closing(pdf[number - 1]) as page, closing(page.get_textpage()) as layer:
+                text = clean_text(_JOINED.sub("", layer.get_text_range()))
         except pypdfium2.PdfiumError:
             yield number, Drop(where, "unreadable page")
         else:
-            lines = text.split("\n") if text else []
-            yield number, lines or Drop(where, _NO_TEXT)
-        finally:
-            page.close()
+            yield number, text.split("\n") if text else Drop(where, _NO_TEXT)
     if count > _MOST_PAGES:
         yield count, Drop(f"{name}: p. {_MOST_PAGES + 1} to {count}", "too many pages")
-
-
-def _page_text(page: Any) -> str:
-    layer = page.get_textpage()
-    try:
-        return clean_text(_JOINED.sub("", layer.get_text_range()))
-    finally:
-        layer.close()
 
 
 def _without_furniture(pages: list[Page]) -> Iterator[Page]:
@@ -210,7 +194,7 @@ def _edge_lines(lines: list[str]) -> list[str]:
 
 
 def _line_key(line: str) -> str:
-    return _DIGITS.sub("#", one_line(line).casefold())
+    return _DIGITS.sub("#", _exact(line))
 
 
 def _build_sections(pages: Iterator[Page], paths: dict[int, tuple[str, ...]]) -> Iterator[Section]:
