@@ -115,7 +115,8 @@ class DictionaryExtractor:
         """Extracts the entities and relations of one chunk. Blocks."""
         sieve, text = ItemCollector(), passage.text
         mentions = self._find_mentions(text)
-        types = self._concept_types(mentions)
+        ids = sorted({id for mention in mentions for id in mention.concepts})
+        types = self.graph.types_of(ids) if self.graph and ids else {}
         seen: set[str] = set()
         for mention in mentions:
             name = text[mention.start : mention.end]
@@ -145,10 +146,6 @@ class DictionaryExtractor:
             if all(mention.end <= other.start or other.end <= mention.start for other in chosen):
                 chosen.append(mention)
         return sorted(chosen, key=lambda mention: mention.start)
-
-    def _concept_types(self, mentions: Sequence[ConceptMention]) -> dict[str, frozenset[str]]:
-        ids = {id for mention in mentions for id in mention.concepts}
-        return self.graph.types_of(sorted(ids)) if self.graph and ids else {}
 
 
 def _named_together(

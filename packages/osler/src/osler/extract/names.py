@@ -293,16 +293,13 @@ def _belongs_to_name(word: str) -> bool:
 
 def _chinese_names(text: str) -> Iterator[tuple[int, int]]:
     """Runs of Han characters between two phrase boundaries that end like a name."""
+    generic = packaged_forms().before.generic
     for run in _RUN.finditer(text):
         begin = run.start()
         for cut in [*_CUT_ZH.finditer(run[0]), None]:
             end = run.start() + cut.start() if cut else run.end()
-            if span := _name_zh(text, begin, end):
-                yield span
+            phrase = text[begin:end]
+            is_long = 2 <= len(phrase) <= _MOST_HAN
+            if is_long and is_cjk(phrase[-1]) and phrase not in generic and type_of(phrase):
+                yield begin, end
             begin = run.start() + cut.end() if cut else end
-
-
-def _name_zh(text: str, begin: int, end: int) -> tuple[int, int] | None:
-    phrase = text[begin:end]
-    is_long = 2 <= len(phrase) <= _MOST_HAN and phrase not in packaged_forms().before.generic
-    return (begin, end) if is_long and is_cjk(phrase[-1]) and type_of(phrase) else None

@@ -274,46 +274,28 @@ def _take_out(db: sqlite3.Connection, gone: Sequence[Of]) -> None:
         db.execute(f"DELETE FROM {table} WHERE {of_gone}")  # noqa: S608
     db.execute("DROP TABLE temp.gone")
     for row in edges:
-        _remove_relation(db, *row)
+        _remove_relation(db, row)
     for concept, text, extractor in called:
         _remove_name(db, concept, text, extractor)
     for concept in dict.fromkeys(row[0] for row in called):
         _tidy_concept(db, concept)
 
 
-def _remove_relation(
-    db: sqlite3.Connection,
-    passage: str,
-    extractor: str,
-    subject: str,
-    predicate: str,
-    object_: str,
-    note: str,
-) -> None:
-    ends = _edge_numbers(db, subject, predicate, object_, SOURCE + extractor)
-    if ends is None:
-        return
-    where = "subject = ? AND predicate = ? AND object = ? AND source = ?"
-    db.execute(f"DELETE FROM note WHERE {where} AND text = ?", (*ends, note))  # noqa: S608
+def _remove_relation(db: sqlite3.Connection, row: tuple[str, ...]) -> None:
+    """The passage's note of a relation goes, and the relation when no text of this extractor
+    states it any more."""
+    _, extractor, subject, predicate, object_, note = row
+    stated = subject, predicate, object_, SOURCE + extractor
+    concept, word = "(SELECT n FROM concept WHERE id = ?)", "(SELECT n FROM word WHERE text = ?)"
+    where = f"subject = {concept} AND predicate = {word} AND object = {concept} AND source = {word}"
+    db.execute(f"DELETE FROM note WHERE {where} AND text = ?", (*stated, note))  # noqa: S608
     left = db.execute(
         "SELECT 1 FROM text_edge WHERE subject = ? AND predicate = ? AND object = ?"
         " AND extractor = ? LIMIT 1",
         (subject, predicate, object_, extractor),
     ).fetchone()
     if left is None:
-        db.execute(f"DELETE FROM edge WHERE {where}", ends)  # noqa: S608
-
-
-def _edge_numbers(db: sqlite3.Connection, *texts: str) -> tuple[int, ...] | None:
-    """Numbers of subject, predicate, object and source; `None` when one is not there."""
-    numbers = []
-    for place, text in enumerate(texts):
-        table, column = ("concept", "id") if place in (0, 2) else ("word", "text")
-        row = db.execute(f"SELECT n FROM {table} WHERE {column} = ?", (text,)).fetchone()  # noqa: S608
-        if row is None:
-            return None
-        numbers.append(int(row[0]))
-    return tuple(numbers)
+        db.execute(f"DELETE FROM edge WHERE {where}", stated)  # noqa: S608
 
 
 def _remove_name(db: sqlite3.Connection, concept: str, text: str, extractor: str) -> None:
