@@ -116,7 +116,8 @@ def _read_record(article: Element, where: str, identifier: str) -> Record:
     sections = _find_abstracts(metas) + _find_texts(article)
     ids = {key: value for meta in reversed(metas) for key, value in _read_ids(meta).items()}
     if not identifier:
-        identifier = _choose_identifier(ids) or id_of(where)
+        known = (ids[kind] for kind in ("pmc", "pmid", "doi") if kind in ids)
+        identifier = next(known, "") or id_of(where)
     book = next((text_of(t) for t in article.iter("{*}book-title")), "")
     dates = _find_dates(metas)
     year = min((one for one, _ in dates), default=None)
@@ -154,13 +155,13 @@ def _find_title(meta: Element) -> str:
 
 def _find_abstracts(metas: list[Element]) -> tuple[Section, ...]:
     sections: list[Section] = []
-    for meta in metas[:1]:
-        for abstract in (inner for inner in meta if local_name(inner) == "abstract"):
-            # A title of its own ("Author Summary") is there; a plain abstract has none.
-            heading = text_of(first_child(abstract, "title")) or "Abstract"
-            if (own := first_child(abstract, "title")) is not None:
-                abstract.remove(own)
-            sections += sections_of_tree(abstract, _GRAMMAR, (heading,))
+    for abstract in (one for meta in metas[:1] for one in meta if local_name(one) == "abstract"):
+        # A title of its own ("Author Summary") is there; a plain abstract has none.
+        title = first_child(abstract, "title")
+        heading = text_of(title) or "Abstract"
+        if title is not None:
+            abstract.remove(title)
+        sections += sections_of_tree(abstract, _GRAMMAR, (heading,))
     return tuple(sections)
 
 
@@ -185,10 +186,6 @@ def _read_ids(meta: Element) -> dict[str, str]:
         bare = pmc.upper().removeprefix("PMC")
         ids["pmc"] = f"PMC{bare}" if bare.isdigit() else pmc
     return {kind: value for kind, value in ids.items() if value}
-
-
-def _choose_identifier(ids: dict[str, str]) -> str:
-    return next((ids[kind] for kind in ("pmc", "pmid", "doi") if kind in ids), "")
 
 
 def _choose_code(ids: dict[str, str]) -> str:

@@ -182,19 +182,14 @@ class Spl:
 
 
 def _read_label(label: Element, name: str) -> Record:
-    kind = first_child(label, "code")
-    told = (kind.get("displayName") or "" if kind is not None else "").casefold()
+    told = _value_of(label, "code", "displayName").casefold()
     if "animal" in told:
         return Drop(name, "label of an animal's drug")
     if "indexing" in told:
         return Drop(name, "entry of an index, no label")
-    set_id, version, effective = (
-        _value_of(first_child(label, tag), attribute)
-        for tag, attribute in (
-            ("setId", "root"),
-            ("versionNumber", "value"),
-            ("effectiveTime", "value"),
-        )
+    set_id = _value_of(label, "setId", "root") or id_of(name)
+    version, effective = (
+        _value_of(label, of, "value") for of in ("versionNumber", "effectiveTime")
     )
     brands, generics, facts = _read_products(label)
     title = _title_of(generics, brands) or text_of(first_child(label, "title"))
@@ -202,7 +197,7 @@ def _read_label(label: Element, name: str) -> Record:
         _prepare_section(section)
     bodies = label.iterfind("{*}component/{*}structuredBody")
     return _make_label(
-        (set_id or id_of(name), version, effective),
+        (set_id, version, effective),
         title,
         facts,
         [one for body in bodies for one in sections_of_tree(body, _GRAMMAR)],
@@ -210,7 +205,9 @@ def _read_label(label: Element, name: str) -> Record:
     )
 
 
-def _value_of(element: Element | None, attribute: str) -> str:
+def _value_of(parent: Element, tag: str, attribute: str) -> str:
+    """The attribute of the first child of this tag; "" where either is not there."""
+    element = first_child(parent, tag)
     return (element.get(attribute) or "").strip() if element is not None else ""
 
 
@@ -242,8 +239,8 @@ def _distinct(names: Iterable[str]) -> list[str]:
 
 def _prepare_section(section: Element) -> None:
     """Gives a section the heading of its code; one that is left out goes."""
-    code = first_child(section, "code")
-    number = _value_of(code, "code") if _value_of(code, "codeSystem") == _LOINC else ""
+    is_loinc = _value_of(section, "code", "codeSystem") == _LOINC
+    number = _value_of(section, "code", "code") if is_loinc else ""
     above = section.getparent()
     if number in _LEFT_OUT and above is not None:
         above.remove(section)

@@ -288,15 +288,12 @@ def _without_braces(text: str) -> str:
         kind = mark[0].strip(" \t:*#;")
         if kind in {"{{", "{|"}:
             opened.append(mark)
-        elif opened and opened[-1][0].strip(" \t:*#;") == ("{{" if kind == "}}" else "{|"):
-            begin = opened.pop().start()
-            while spans and spans[-1][0] >= begin:
-                spans.pop()
-            spans.append((begin, mark.end()))
-        elif kind == "|}" and any(o[0].endswith("{|") for o in opened[-3:]):
-            # A template inside the table was never closed: the table ends all the same. Looking
-            # back three openings only keeps the time linear.
-            while not opened[-1][0].endswith("{|"):
+            continue
+        opening = "{{" if kind == "}}" else "{|"
+        # A template inside a table may never be closed: the table ends all the same. Looking
+        # back three openings only keeps the time linear.
+        if any(one[0].endswith(opening) for one in opened[-1 if kind == "}}" else -3 :]):
+            while not opened[-1][0].endswith(opening):
                 opened.pop()
             begin = opened.pop().start()
             while spans and spans[-1][0] >= begin:
