@@ -203,13 +203,12 @@ class _Headings:
 
     def __init__(self, title: str = "") -> None:
         self.title = title
-        self._fence = ""
+        self._fence = _Fence()
 
     def heading_of(self, line: str) -> Heading | None:
-        if _toggles_fence(line, self._fence):
-            self._fence = "" if self._fence else _fence_mark(line)
+        if self._fence.is_passed(line) or self._fence.mark or "#" not in line:
             return None
-        match = None if self._fence or "#" not in line else _ATX.fullmatch(line)
+        match = _ATX.fullmatch(line)
         if match is None:
             return None
         level, heading = len(match[1]), one_line(_plain_text(match[2] or ""))
@@ -218,19 +217,24 @@ class _Headings:
         return level, heading
 
 
-def _fence_mark(line: str) -> str:
-    match = _FENCE.match(line) if _may_fence(line) else None
-    return match[1] if match else ""
-
-
 def _may_fence(text: str) -> bool:
     return "```" in text or "~~~" in text
 
 
-def _toggles_fence(line: str, fence: str) -> bool:
-    """Whether a line opens a fence, or closes the one that is open."""
-    mark = _fence_mark(line)
-    return mark.startswith(fence) and (not fence or line.strip() == mark) if mark else False
+class _Fence:
+    """The fence of code that is open, by its mark; "" for none."""
+
+    mark = ""
+
+    def is_passed(self, line: str) -> bool:
+        """Whether the line opens a fence, or closes the one that is open."""
+        match = _FENCE.match(line) if _may_fence(line) else None
+        if match is None or not match[1].startswith(self.mark):
+            return False
+        if self.mark and line.strip() != match[1]:
+            return False
+        self.mark = "" if self.mark else match[1]
+        return True
 
 
 def _front_matter(text: str) -> tuple[dict[str, str], str]:
@@ -248,12 +252,11 @@ def _plain_text(text: str) -> str:
     if not _may_fence(text):
         return clean_text(_without_marks(text))
     parts: list[str] = []
-    prose, fence = list[str](), ""
+    prose, fence = list[str](), _Fence()
     for line in text.split("\n"):
-        if _toggles_fence(line, fence):
-            fence = "" if fence else _fence_mark(line)
+        if fence.is_passed(line):
             parts += [*_plain_prose(prose), line]
-        elif fence:
+        elif fence.mark:
             parts.append(line)
         else:
             prose.append(line)
