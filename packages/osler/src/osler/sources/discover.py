@@ -64,8 +64,8 @@ def is_companion(path: Path) -> bool:
 
 
 def load_companions(paths: Iterable[Path], fmt: Parser | None) -> Companions:
-    """The parsers that know these companions; a companion that cannot be read is left out."""
-    ordered = sorted(paths)
+    """The parsers that know the companions among the paths; one that cannot be read is left out."""
+    ordered = sorted(filter(is_companion, paths))
     knowing: dict[str, Parser] = {}
     beside: dict[str, str] = {}
     broken: list[tuple[Path, str]] = []
@@ -181,19 +181,15 @@ def list_path(path: Path, *, fmt: str | None = None) -> Listing:
         unit = FoundFolder(SourceFile(path), _display_path(path, path.parent), parser)
         return Listing(path.parent, (unit,), Companions())
     if path.is_dir():
-        unit_of = sniff_folder if parser is None else _no_unit
+        unit_of = None if parser else sniff_folder
         entries = tuple(_walk_folder(path, path, unit_of))
         neighbours = (Path(entry) for entry in entries if isinstance(entry, str))
-        return Listing(path.parent, entries, _load_below(neighbours, parser))
+        return Listing(path.parent, entries, load_companions(neighbours, parser))
     above = path.parent.parent
     if not path.is_file():
         drop = Drop(_display_path(path, above), "not a regular file")
         return Listing(above, (drop,), Companions())
-    return Listing(above, (os.fspath(path),), _load_below(path.parent.iterdir(), parser))
-
-
-def _load_below(paths: Iterator[Path], parser: Parser | None) -> Companions:
-    return load_companions(filter(is_companion, paths), parser)
+    return Listing(above, (os.fspath(path),), load_companions(path.parent.iterdir(), parser))
 
 
 def open_listing(
@@ -228,7 +224,7 @@ def hash_tree(path: Path) -> str:
     if not path.is_dir():
         return hash_file(path)
     total = hashlib.sha256()
-    for entry in _walk_folder(path, path, _no_unit):
+    for entry in _walk_folder(path, path, None):
         if isinstance(entry, str):
             name = os.path.relpath(entry, path)
             total.update(os.fsencode(name) + b"\0" + hash_file(Path(entry)).encode())
@@ -249,18 +245,14 @@ def _display_path(path: Path, above: Path) -> str:
     return one_line(path.relative_to(above).as_posix())
 
 
-def _no_unit(folder: Path) -> FolderParser | None:
-    return None
-
-
 def _walk_folder(
-    folder: Path, root: Path, unit_of: Callable[[Path], FolderParser | None], depth: int = 0
+    folder: Path, root: Path, unit_of: Callable[[Path], FolderParser | None] | None, depth: int = 0
 ) -> Iterator[str | FoundFolder | Drop]:
     """Regular files in sorted order, folders that are one unit, and what is passed over."""
     name = _display_path(folder, root.parent)
     try:
         inside = sorted(folder.iterdir())
-        parser = unit_of(folder)
+        parser = unit_of(folder) if unit_of else None
     except PermissionError:
         yield Drop(name, "not readable")
         return

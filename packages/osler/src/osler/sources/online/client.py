@@ -23,7 +23,7 @@ import ssl
 import time
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Protocol
@@ -154,28 +154,21 @@ class HttpCall:
         return httpx2.URL(self.url).host
 
 
+@dataclass(eq=False)
 class OnlineClient:
     """The one HTTP client of online sources. Holds no connection between calls."""
 
-    def __init__(
-        self,
-        cache: ReplyCache | None = None,
-        *,
-        offline: bool = False,
-        private_hosts: frozenset[str] = frozenset(),
-        days: float = 30.0,
-        agent: str = AGENT,
-        bounds: ReplyLimits | None = None,
-        resolve: Resolve = resolve_host,
-        sleep: Sleep = asyncio.sleep,
-        clock: Clock = time.time,
-        rng: random.Random | None = None,
-    ) -> None:
-        self.cache, self.offline, self.days = cache, offline, days
-        self.bounds = bounds or ReplyLimits()
-        self.sleep, self.clock = sleep, clock
-        self._private, self._agent, self._resolve = private_hosts, agent, resolve
-        self._rng = rng or random.Random()
+    cache: ReplyCache | None = None
+    _: KW_ONLY
+    offline: bool = False
+    private_hosts: frozenset[str] = frozenset()
+    days: float = 30.0
+    agent: str = AGENT
+    bounds: ReplyLimits = ReplyLimits()
+    resolve: Resolve = resolve_host
+    sleep: Sleep = asyncio.sleep
+    clock: Clock = time.time
+    rng: random.Random = field(default_factory=random.Random)
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
@@ -214,13 +207,13 @@ class OnlineClient:
                 tries = f"{attempt + 1} of {self.bounds.retries + 1} tries"
                 raise _refusal_of(call, f"{outcome.why}, {tries}")
             # Half of the wait is random: clients that failed together must not return together.
-            grown = min(_LAST_WAIT, _FIRST_WAIT * 2**attempt) * self._rng.uniform(0.5, 1)
+            grown = min(_LAST_WAIT, _FIRST_WAIT * 2**attempt) * self.rng.uniform(0.5, 1)
             await self.sleep(grown if outcome.asked is None else delay)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _try_once(self, call: HttpCall) -> CachedReply | _ServerBusy:
-        transport = GuardedTransport(self._private, resolve=self._resolve, tls=self._tls)
-        headers = {"User-Agent": self._agent, "Accept-Encoding": "gzip"}
+        transport = GuardedTransport(self.private_hosts, resolve=self.resolve, tls=self._tls)
+        headers = {"User-Agent": self.agent, "Accept-Encoding": "gzip"}
         try:
             async with (
                 asyncio.timeout(self.bounds.seconds),
