@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from osler.graph.derive import split_units, unit_spans
 from osler.text import is_cjk, split_sentences
@@ -49,21 +48,15 @@ _APART_ZH = frozenset("的了是您你我他她它吗呢吧们这那")
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True)
 class Anchors:
     """The units of one text, indexed for looking up names."""
 
-    text: str
-    _units: list[tuple[str, int, int]] = field(init=False, repr=False)
-    _starts: dict[str, list[int]] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        units = unit_spans(self.text)
-        starts: dict[str, list[int]] = {}
-        for place, (unit, _, _) in enumerate(units):
-            starts.setdefault(unit, []).append(place)
-        object.__setattr__(self, "_units", units)
-        object.__setattr__(self, "_starts", starts)
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._units = unit_spans(text)
+        self._starts: dict[str, list[int]] = {}
+        for place, (unit, _, _) in enumerate(self._units):
+            self._starts.setdefault(unit, []).append(place)
 
     def all_spans(self, name: str) -> list[Span]:
         """All spans of the name as whole words, in order; [] when it does not occur.

@@ -212,8 +212,6 @@ def _likely_concepts(holders: Sequence[tuple[float, Concepts]]) -> list[int]:
 
 
 FILE = "names.vectors"
-EXACT = 0.9
-"""Least cosine of a name that means the same (KAG's exact retriever of the graph)."""
 FUZZY = 0.8
 """Least cosine of a name that is near (KAG's fuzzy retriever of the graph)."""
 SEED = 0.7
