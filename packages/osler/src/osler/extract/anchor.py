@@ -86,20 +86,19 @@ class Anchors:
         every = [self.all_spans(name) for name in names]
         if not every or not all(every):
             return None
-        best: Span | None = None
-        for anchor in every[0]:
-            near = [
-                min(places, key=lambda span: _gap_between(anchor, span)) for places in every[1:]
-            ]
-            found = _joint_span([anchor, *near])
-            if best is None or found[1] - found[0] < best[1] - best[0]:
-                best = found
-        return best
+
+        def span_from(anchor: Span) -> Span:
+            near = (
+                min(places, key=lambda span: _length_of(_joint_span([anchor, span])))
+                for places in every[1:]
+            )
+            return _joint_span([anchor, *near])
+
+        return min(map(span_from, every[0]), key=_length_of)
 
 
-def _gap_between(one: Span, other: Span) -> int:
-    start, end = _joint_span([one, other])
-    return end - start
+def _length_of(span: Span) -> int:
+    return span[1] - span[0]
 
 
 def _joint_span(spans: Iterable[Span]) -> Span:
