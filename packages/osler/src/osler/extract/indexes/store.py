@@ -216,27 +216,6 @@ def _put_entry(
         )
 
 
-def read_costs(db: sqlite3.Connection) -> list[IndexCost]:
-    """Costs of the chunks, of each index, and of the graph of names, in this order."""
-    found = [_of_chunks(db)]
-    for kind in made_indexes(db):
-        count, size = db.execute(
-            "SELECT count(*), coalesce(sum(size), 0) FROM (SELECT"
-            " length(CAST(text AS BLOB)) + length(CAST(words AS BLOB)) AS size"
-            " FROM index_entry WHERE kind = ?)",
-            (kind,),
-        ).fetchone()
-        vectors, dense = db.execute(
-            "SELECT count(*), coalesce(sum(length(value)), 0) FROM index_vector JOIN index_entry"
-            " ON n = entry WHERE kind = ?",
-            (kind,),
-        ).fetchone()
-        (seconds,) = db.execute("SELECT seconds FROM index_kind WHERE kind = ?", (kind,)).fetchone()
-        (left,) = db.execute(_PENDING.format(what="count(*)"), (kind,)).fetchone()
-        found.append(IndexCost(kind, count, vectors, size + dense, seconds, left))
-    return [*found, *_of_graph(db)]
-
-
 def _of_chunks(db: sqlite3.Connection) -> IndexCost:
     count, size = db.execute(
         "SELECT count(*), coalesce(sum(length(CAST(text AS BLOB))), 0) FROM passage"
@@ -328,9 +307,27 @@ def drop_indexes(folder: Path, kinds: Iterable[Kind]) -> int:
 
 
 def index_costs(folder: Path) -> list[IndexCost]:
-    """Size and cost of each index."""
+    """Size and cost of the chunks, of each index, and of the graph of names, in this order."""
     with extracted.open_for_reading(folder) as db:
-        return read_costs(db)
+        found = [_of_chunks(db)]
+        for kind in made_indexes(db):
+            count, size = db.execute(
+                "SELECT count(*), coalesce(sum(size), 0) FROM (SELECT"
+                " length(CAST(text AS BLOB)) + length(CAST(words AS BLOB)) AS size"
+                " FROM index_entry WHERE kind = ?)",
+                (kind,),
+            ).fetchone()
+            vectors, dense = db.execute(
+                "SELECT count(*), coalesce(sum(length(value)), 0) FROM index_vector"
+                " JOIN index_entry ON n = entry WHERE kind = ?",
+                (kind,),
+            ).fetchone()
+            (seconds,) = db.execute(
+                "SELECT seconds FROM index_kind WHERE kind = ?", (kind,)
+            ).fetchone()
+            (left,) = db.execute(_PENDING.format(what="count(*)"), (kind,)).fetchone()
+            found.append(IndexCost(kind, count, vectors, size + dense, seconds, left))
+        return [*found, *_of_graph(db)]
 
 
 def _make_index(
