@@ -15,9 +15,9 @@ from itertools import chain
 from typing import BinaryIO, cast
 
 from osler.sources.formats.reading import extension_of, plain_head, utf8_lines
-from osler.sources.formats.sections import Triple, concept_sections, names_line
-from osler.sources.records import Document, Drop, Record
-from osler.text import language_of, make_slug, one_line
+from osler.sources.formats.sections import Triple, concept_record
+from osler.sources.records import Drop, Record
+from osler.text import make_slug, one_line
 
 _QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"')
 _SCOPE = re.compile(r'"\s+(EXACT|NARROW|BROAD|RELATED)')
@@ -126,16 +126,12 @@ def _read_record(term: OboTerm, names: dict[str, str]) -> Record:
     where = f"{term.where}: {term.id}" if term.id else term.where
     if term.flaw:
         return Drop(where, term.flaw)
-    name, definition = term.name, term.definition
-    sections = concept_sections(definition, _read_triples(term, names))
-    if not sections:
-        return Drop(where, "no definition and no relation")
-    title = names_line([name, *(text for text, _ in term.read_synonyms())])
-    return Document(
+    return concept_record(
+        where,
+        [term.name, *(text for text, _ in term.read_synonyms())],
+        term.definition,
+        _read_triples(term, names),
         id=make_slug(term.id),
-        title=title,
-        sections=sections,
-        language=language_of(definition or title),
         url=_term_url(term.id),
         code=term.id,
         kind=term.namespace,

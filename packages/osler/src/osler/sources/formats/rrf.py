@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 from osler.errors import MalformedSource
 from osler.sources.formats.containers import open_file
-from osler.sources.formats.sections import Triple, concept_sections, names_line
+from osler.sources.formats.sections import Triple, concept_record
 from osler.sources.formats.tables import ScratchRow, fill_tables, open_scratch, table_in
-from osler.sources.records import Document, Drop, Record
-from osler.text import language_of, make_slug, one_line
+from osler.sources.records import Drop, Record
+from osler.text import make_slug, one_line
 
 # By LAT: our name of the language, and the rank of its preferred names.
 _LANGUAGES = {"ENG": ("en", 0), "CHI": ("zh", 2)}
@@ -252,15 +252,12 @@ def _scratch_rows(folder: Path) -> Iterator[ScratchRow | Drop]:
 def _read_concept(database: sqlite3.Connection, cui: str, where: str) -> Record:
     names = [name for (name,) in database.execute(_NAMES, (cui,))]
     (definition,) = database.execute(_DEFINITION, (cui,)).fetchone() or ("",)
-    sections = concept_sections(definition, _read_triples(database, cui, names[0]))
-    if not sections:
-        return Drop(where, "no definition and no relation")
-    title = names_line(names)
-    return Document(
+    return concept_record(
+        where,
+        names,
+        definition,
+        _read_triples(database, cui, names[0]),
         id=make_slug(cui),
-        title=title,
-        sections=sections,
-        language=language_of(definition or title),
         url=f"https://uts.nlm.nih.gov/uts/umls/concept/{cui}",
         code=f"CUI:{cui}",
         kind="; ".join(sty for (sty,) in database.execute(_TYPES, (cui,))),

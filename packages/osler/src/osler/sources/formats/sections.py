@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import clean_text, language_of
@@ -153,6 +154,18 @@ Triple = tuple[str, str, str]
 """Subject, relation, object: (STR2, RELA, STR1)."""
 
 _LONGEST = 1000
+
+
+def concept_record(
+    where: str, names: Iterable[str], definition: str, relations: Iterable[Triple], **more: Any
+) -> Record:
+    """The document of a concept with its code and other fields, or why there is none."""
+    sections = concept_sections(definition, relations)
+    if not sections:
+        return Drop(where, "no definition and no relation")
+    title = names_line(names)
+    language = language_of(definition or title)
+    return Document(title=title, sections=sections, language=language, **more)
 
 
 def concept_sections(definition: str, relations: Iterable[Triple]) -> tuple[Section, ...]:
