@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import islice
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from lxml import etree
 
@@ -110,39 +110,29 @@ def _read_record(element: etree._Element, name: str) -> Record:
     text = "\n".join(filter(None, map(_abstract_part, parts))) or title
     if article is None or not text:
         return Drop(where, "no title")
+    authors = islice(article.iterfind("AuthorList/Author"), MOST_AUTHORS)
     journals = map(citation.find, ("MedlineJournalInfo/MedlineTA", "Article/Journal/Title"))
     return _build_document(
         pmid,
-        title,
         text,
-        when=_read_when(article),
-        kinds=map(text_of, article.iter("PublicationType")),
-        notice=_read_notice(citation),
+        _read_when(article),
+        map(text_of, article.iter("PublicationType")),
+        _read_notice(citation),
+        title=title,
         version=_read_version(element_of_pmid),
-        authors=map(_name_author, article.iterfind("AuthorList/Author")),
+        authors=tuple(filter(None, map(_name_author, authors))),
         journal=next(filter(None, map(text_of, journals)), ""),
         doi=text_of(article.find("ELocationID[@EIdType='doi']")),
     )
 
 
 def _build_document(
-    pmid: str,
-    title: str,
-    text: str,
-    *,
-    when: str,
-    kinds: Iterable[str],
-    notice: str,
-    version: int,
-    authors: Iterable[str],
-    journal: str,
-    doi: str,
+    pmid: str, text: str, when: str, kinds: Iterable[str], notice: str, **more: Any
 ) -> Document:
-    """The document of a record in either form."""
+    """The document of a record in either form; `more`: its other fields as they are."""
     kinds = tuple(filter(None, kinds))
     return Document(
         id=pmid,
-        title=title,
         sections=(Section(text),),
         # Of the words that are here: a Chinese article's record holds an English abstract.
         language=language_of(text),
@@ -153,11 +143,8 @@ def _build_document(
         kind=most_telling(kinds),
         kinds=kinds,
         retracted=RETRACTED in kinds or notice.startswith("Retraction"),
-        version=version,
-        authors=tuple(filter(None, islice(authors, MOST_AUTHORS))),
-        journal=journal,
         notice=notice,
-        doi=doi,
+        **more,
     )
 
 
@@ -281,13 +268,13 @@ def _read_tagged(fields: Fields, place: str) -> Record:
     dois = [one for tag in ("LID", "AID") for one in fields.get(tag, []) if one.endswith("[doi]")]
     return _build_document(
         pmid,
-        title,
         text,
-        when=first_value("DP"),
-        kinds=map(one_line, fields.get("PT", [])),
-        notice=_gravest_notice({tag: first_value(tag) for _, tag, _ in _NOTICES if tag in fields}),
+        first_value("DP"),
+        map(one_line, fields.get("PT", [])),
+        _gravest_notice({tag: first_value(tag) for _, tag, _ in _NOTICES if tag in fields}),
+        title=title,
         version=1,
-        authors=filter(None, map(one_line, names)),
+        authors=tuple(filter(None, map(one_line, names)))[:MOST_AUTHORS],
         journal=first_value("TA") or first_value("JT"),
         doi=next((one.removesuffix("[doi]").strip() for one in dois), ""),
     )
