@@ -123,9 +123,7 @@ def read_items(stream: BinaryIO, key: str, name: str) -> Iterator[Any]:
         name_of_value = window.read_value()
         window.expect_char(":")
         if name_of_value == key and window.skip_char("["):
-            while not window.skip_char("]"):
-                yield window.read_value()
-                window.skip_char(",")
+            yield from window.read_rest()
         else:
             window.read_value()
         window.skip_char(",")
@@ -135,9 +133,7 @@ def array_items(stream: BinaryIO, name: str) -> Iterator[Any]:
     """The items of a document that is one array; otherwise as `read_items`."""
     window = _JsonWindow(stream, name)
     window.expect_char("[")
-    while not window.skip_char("]"):
-        yield window.read_value()
-        window.skip_char(",")
+    yield from window.read_rest()
 
 
 class _JsonWindow:
@@ -159,6 +155,12 @@ class _JsonWindow:
     def expect_char(self, char: str) -> None:
         if not self.skip_char(char):
             raise self._syntax_error(f"expected {char!r}")
+
+    def read_rest(self) -> Iterator[Any]:
+        """The items of an array whose bracket was passed."""
+        while not self.skip_char("]"):
+            yield self.read_value()
+            self.skip_char(",")
 
     def read_value(self) -> Any:
         self._to_visible()

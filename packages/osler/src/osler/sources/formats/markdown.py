@@ -16,6 +16,8 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import BinaryIO
 
 from osler.sources.formats.reading import (
@@ -251,23 +253,13 @@ def _plain_text(text: str) -> str:
     """A section's lines without marks; fenced code stays as it is."""
     if not _may_fence(text):
         return clean_text(_without_marks(text))
-    parts: list[str] = []
-    prose, fence = list[str](), _Fence()
-    for line in text.split("\n"):
-        if fence.is_passed(line):
-            parts += [*_plain_prose(prose), line]
-        elif fence.mark:
-            parts.append(line)
-        else:
-            prose.append(line)
-    return clean_text("\n".join([*parts, *_plain_prose(prose)]))
-
-
-def _plain_prose(lines: list[str]) -> list[str]:
-    """The gathered lines without marks, as one text or none; empties `lines`."""
-    text = [_without_marks("\n".join(lines))] if lines else []
-    lines.clear()
-    return text
+    fence = _Fence()
+    told = [(fence.is_passed(line) or bool(fence.mark), line) for line in text.split("\n")]
+    parts = []
+    for is_code, lines in groupby(told, key=itemgetter(0)):
+        part = "\n".join(line for _, line in lines)
+        parts.append(part if is_code else _without_marks(part))
+    return clean_text("\n".join(parts))
 
 
 def _without_marks(text: str) -> str:

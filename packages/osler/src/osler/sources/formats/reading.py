@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
@@ -121,28 +121,15 @@ def decode_text(data: bytes, name: str) -> str:
     GB18030 gives a meaning to almost any bytes, so it is believed only where the
     outcome is Chinese.
     """
-    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        return _decode_strict(data, "utf-16", name)
-    if b"\0" in data:
+    is_wide = data.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+    if b"\0" in data and not is_wide:
         raise MalformedSource(f"{name} is not a text file", fix="convert it to UTF-8 text")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = _decode_strict(data, "gb18030", name)
-    if language_of(text) != "zh":
-        raise _encoding_error(name)
-    return text
-
-
-def _decode_strict(data: bytes, encoding: str, name: str) -> str:
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise _encoding_error(name) from error
-
-
-def _encoding_error(name: str) -> MalformedSource:
-    return MalformedSource(
+    for encoding in ("utf-16",) if is_wide else ("utf-8-sig", "gb18030"):
+        with suppress(UnicodeDecodeError):
+            text = data.decode(encoding)
+            if encoding != "gb18030" or language_of(text) == "zh":
+                return text
+    raise MalformedSource(
         f"{name} is neither UTF-8 nor GB18030 text", fix=f"iconv -t utf-8 {name} and add that"
     )
 
