@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import BytesIO
+from itertools import islice
 from typing import Any
 
 import httpx2
@@ -69,8 +70,8 @@ class SearxngService:
         silent = data.get("unresponsive_engines")
         if not results and isinstance(silent, list) and silent:
             raise unreadable_reply(self.name, f"nothing: engines do not respond: {silent}"[:300])
-        documents = _build_documents(results, reply.at, title="title", words="content")
-        return await _read_documents(self.net, documents, k, pages=self.pages)
+        documents = islice(_build_documents(results, reply.at, "title", "content"), k)
+        return await _read_documents(self.net, documents) if self.pages else [*documents]
 
 
 @dataclass(frozen=True)
@@ -105,13 +106,13 @@ class BingService:
             raise unreadable_reply(
                 self.name, f"an error: {text_at(errors[0], 'message')}" if errors else "?"
             )
-        pages = list_at(data, "webPages", "value")
-        documents = _build_documents(pages, reply.at, title="name", words="snippet")
-        return await _read_documents(self.net, documents, k, pages=self.pages)
+        results = list_at(data, "webPages", "value")
+        documents = islice(_build_documents(results, reply.at, "name", "snippet"), k)
+        return await _read_documents(self.net, documents) if self.pages else [*documents]
 
 
 def _build_documents(
-    results: list[dict[str, Any]], at: float, *, title: str, words: str
+    results: list[dict[str, Any]], at: float, title: str, words: str
 ) -> Iterator[Document]:
     """One document for each result with an address and a snippet; an address counts once."""
     seen = set()
@@ -137,19 +138,14 @@ def _address_id(url: str) -> str:
     return f"{make_slug(host)}-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
 
 
-async def _read_documents(
-    net: OnlineClient, documents: Iterator[Document], k: int, *, pages: bool
-) -> list[Document]:
-    chosen = [document for document, _ in zip(documents, range(k), strict=False)]
-    if not pages:
-        return chosen
+async def _read_documents(net: OnlineClient, documents: Iterable[Document]) -> list[Document]:
     gate = asyncio.Semaphore(_AT_ONCE)
 
     async def read_one(document: Document) -> Document:
         async with gate:
             return await _read_page(net, document)
 
-    return list(await asyncio.gather(*map(read_one, chosen)))
+    return list(await asyncio.gather(*map(read_one, documents)))
 
 
 async def _read_page(net: OnlineClient, document: Document) -> Document:
