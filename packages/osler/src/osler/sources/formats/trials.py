@@ -104,11 +104,13 @@ def _read_rows(
     yield "Conditions", "; ".join(map(str, conditions))
     arms = value_at(protocol, "armsInterventionsModule")
     yield "Arms", _join_lines(map(_arm_text, items_at(arms, "armGroups")))
-    yield "Interventions", _join_lines(map(_intervention_text, items_at(arms, "interventions")))
+    given = items_at(arms, "interventions")
+    yield "Interventions", _texts_of(given, ": ", "type", "name", "description")
     yield "Eligibility", text_at(protocol, "eligibilityModule", "eligibilityCriteria")
-    outcomes = value_at(protocol, "outcomesModule")
-    yield "Primary outcomes", _outcome_texts(items_at(outcomes, "primaryOutcomes"))
-    yield "Secondary outcomes", _outcome_texts(items_at(outcomes, "secondaryOutcomes"))
+    for which in ("primary", "secondary"):
+        outcomes = items_at(protocol, "outcomesModule", f"{which}Outcomes")
+        told = _texts_of(outcomes, ". ", "measure", "description", "timeFrame")
+        yield f"{which.capitalize()} outcomes", told
     yield from _result_rows(study)
     papers = items_at(protocol, "referencesModule", "references")
     yield "Papers", _join_lines(map(_paper_text, papers))
@@ -129,15 +131,10 @@ def _arm_text(arm: Any) -> str:
     return ": ".join(filter(None, (head, told or names)))
 
 
-def _intervention_text(one: Any) -> str:
-    kind, name, told = (text_at(one, key) for key in ("type", "name", "description"))
-    return ": ".join(filter(None, (kind, name, told)))
-
-
-def _outcome_texts(outcomes: Sequence[Any]) -> str:
-    keys = ("measure", "description", "timeFrame")
+def _texts_of(found: Sequence[Any], between: str, *keys: str) -> str:
+    """A line for each: what stands under the keys."""
     return _join_lines(
-        ". ".join(filter(None, (text_at(one, key) for key in keys))) for one in outcomes
+        between.join(filter(None, (text_at(one, key) for key in keys))) for one in found
     )
 
 

@@ -22,7 +22,7 @@ from importlib import import_module
 from io import BytesIO
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from osler.errors import MalformedSource
 from osler.sources.formats.containers import Unreadable, largest_unpacked, require_package
@@ -72,14 +72,6 @@ class Zim:
             yield from _read_archive(_Archive(file, name))
 
 
-class _Entry(NamedTuple):
-    """An entry of the directory with content of its own."""
-
-    path: str
-    """With its name space: "C/Aspirin"."""
-    title: str
-
-
 class _Damaged(Exception):
     """A cluster or an entry that cannot be read; the others may be."""
 
@@ -122,13 +114,14 @@ class _Archive:
         kind, _, space, _, cluster, blob = _ENTRY.unpack(self._read_at(place, _ENTRY.size))
         return kind, space, cluster, blob
 
-    def read_entry(self, place: int) -> _Entry:
+    def read_entry(self, place: int) -> tuple[str, str]:
+        """Path with its name space, "C/Aspirin", and title of the entry at `place`."""
         data = self._read_at(place, _LONGEST_NAMES, whole=False)
         names = data[_ENTRY.size :].split(b"\0", 2)
         if len(names) < 3:
             raise _Damaged
         path, title = (name.decode("utf-8", "replace") for name in names[:2])
-        return _Entry(f"{chr(data[3])}/{path}", one_line(title))
+        return f"{chr(data[3])}/{path}", one_line(title)
 
     def open_cluster(self, number: int) -> _Cluster:
         if number >= self._clusters:
@@ -265,7 +258,7 @@ class _Directory:
     def _read_about(self, entries: list[tuple[int, int, int]]) -> Iterator[tuple[str, str]]:
         for place, content in _read_contents(self._archive, entries):
             try:
-                told = self._archive.read_entry(place).path[2:]
+                told = self._archive.read_entry(place)[0][2:]
             except (_Damaged, Unreadable):
                 continue
             if told in _TOLD and content is not None:
@@ -297,9 +290,9 @@ def _read_archive(archive: _Archive) -> Iterator[Record]:
     version, licence = int(day) if len(day) == 8 else 0, about.get("License", "")
     for place, content in _read_contents(archive, directory.pages()):
         try:
-            entry = archive.read_entry(place)
-            where = f"{archive.name}!{one_line(entry.path)}"
-            page = read_page(content or b"", where, _identify(base, entry.path[2:]))
+            path, title = archive.read_entry(place)
+            where = f"{archive.name}!{one_line(path)}"
+            page = read_page(content or b"", where, _identify(base, path[2:]))
         except (_Damaged, MalformedSource):
             directory.passed["unreadable page"] += 1
             continue
@@ -309,7 +302,7 @@ def _read_archive(archive: _Archive) -> Iterator[Record]:
         sections, _ = without_noise(page.sections)
         page = replace(
             page,
-            title=entry.title or page.title,
+            title=title or page.title,
             sections=sections,
             year=page.year or year_in(day[:4]),
             date=page.date if page.year else date_in(day),

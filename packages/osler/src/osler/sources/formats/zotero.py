@@ -10,6 +10,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -22,7 +23,8 @@ from osler.text import clean_text
 
 DATABASE = "zotero.sqlite"
 _ITEMS = """
-SELECT itemID, key, typeName FROM items JOIN itemTypes USING (itemTypeID)
+SELECT itemID, key, typeName, itemID IN (SELECT itemID FROM retractedItems)
+FROM items JOIN itemTypes USING (itemTypeID)
 WHERE typeName NOT IN ('attachment', 'note', 'annotation')
   AND itemID NOT IN (SELECT itemID FROM deletedItems) ORDER BY itemID
 """
@@ -49,7 +51,6 @@ SELECT key, path FROM itemAttachments JOIN items USING (itemID) WHERE parentItem
   AND contentType = 'application/pdf' AND path LIKE 'storage:%'
   AND itemID NOT IN (SELECT itemID FROM deletedItems) ORDER BY itemID
 """
-_RETRACTED = "SELECT itemID FROM retractedItems"
 _KEY = re.compile(r"^Citation Key:\s*(\S+)", re.IGNORECASE | re.MULTILINE)
 _MARKUP = re.compile(r"<[^>]+>")
 
@@ -65,12 +66,12 @@ class Zotero:
         uri = f"{(folder / DATABASE).resolve().as_uri()}?mode=ro&immutable=1"
         try:
             with closing(sqlite3.connect(uri, uri=True)) as db:
-                retracted = {item for (item,) in db.execute(_RETRACTED)}
-                for item, key, kind in db.execute(_ITEMS):
+                for item, key, kind, is_retracted in db.execute(_ITEMS):
                     full = [*_read_files(db, folder, item)]
                     yield from (one for one in full if isinstance(one, Drop))
                     more = (*_read_notes(db, item), *(x for x in full if isinstance(x, Section)))
-                    told = _read_item(db, item, key, kind, more, retracted=item in retracted)
+                    told = _read_item(db, item, key, kind)
+                    told = replace(told, more=more, retracted=bool(is_retracted))
                     yield told.make_document(f"{folder.name}: {key}")
         except sqlite3.Error as error:
             raise MalformedSource(
@@ -79,15 +80,7 @@ class Zotero:
             ) from error
 
 
-def _read_item(
-    db: sqlite3.Connection,
-    item: int,
-    key: str,
-    kind: str,
-    more: tuple[Section, ...],
-    *,
-    retracted: bool,
-) -> Reference:
+def _read_item(db: sqlite3.Connection, item: int, key: str, kind: str) -> Reference:
     fields = {name: str(value) for name, value in db.execute(_FIELDS, (item,))}
     extra = fields.get("extra", "")
     own = _KEY.search(extra)
@@ -104,8 +97,6 @@ def _read_item(
         fields.get("url", ""),
         fields.get("citationKey") or (own[1] if own else key),
         [*tags_of(name for (name,) in db.execute(_TAGS, (item,))), *collections],
-        more,
-        retracted,
     )
 
 
