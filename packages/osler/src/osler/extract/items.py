@@ -11,7 +11,7 @@ import hashlib
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -279,11 +279,3 @@ def load_items(text: str) -> tuple[Item, ...]:
 @cache
 def _item_adapter() -> Any:
     return TypeAdapter(tuple[Annotated[Item, Field(discriminator="kind")], ...])
-
-
-def sum_counts(counts: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
-    """Sums counts by reason, the most frequent first."""
-    total: Counter[str] = Counter()
-    for reason, count in counts:
-        total[reason] += count
-    return tuple(total.most_common())

@@ -255,6 +255,7 @@ def extractor_accounts(db: sqlite3.Connection) -> list[ExtractorAccount]:
     drops: dict[str, list[tuple[str, int]]] = {}
     lost = (
         "SELECT extractor, d.key, sum(d.value) FROM extracted, json_each(drops) AS d GROUP BY 1, 2"
+        " ORDER BY 1, 3 DESC, 2"
     )
     for extractor, reason, count in db.execute(lost):
         drops.setdefault(extractor, []).append((reason, count))
@@ -270,7 +271,7 @@ def extractor_accounts(db: sqlite3.Connection) -> list[ExtractorAccount]:
             cut,
             Usage(calls, read, written, seconds=seconds),
             tuple(kinds.get(name, ())),
-            items.sum_counts(drops.get(name, ())),
+            tuple(drops.get(name, ())),
         )
         for name, chunks, failed, cut, calls, read, written, seconds in rows
     ]
