@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -134,9 +134,9 @@ def _read_file(path: Path) -> Any:
     raise BadConfig(f"{path} is neither .toml nor .json", fix="give the file one of these endings")
 
 
-Unit = Literal["entities", "relations", "points", "tables", "outline", "summary"]
-UNITS: tuple[Unit, ...] = get_args(Unit)
+UNITS = ("entities", "relations", "points", "tables", "outline", "summary")
 """Units of extraction, in the order of the model calls."""
+Unit = Literal["entities", "relations", "points", "tables", "outline", "summary"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from pydantic import BaseModel
 
@@ -244,6 +244,8 @@ _WRITTEN: dict[Unit, float] = {
     "summary": 0.3,
 }
 
+W = TypeVar("W", bound=BaseModel)
+
 
 @dataclass(frozen=True)
 class ModelExtractor:
@@ -271,7 +273,7 @@ class ModelExtractor:
         """The units asked for, in the order of the calls; relations need entities."""
         # Relations need entities, even when those were not asked for.
         wanted = {*self.wanted, *(["entities"] if "relations" in self.wanted else [])}
-        return tuple(unit for unit in UNITS if unit in wanted)
+        return tuple(unit for unit in UNITS if unit in wanted)  # type: ignore[misc]
 
     def result_key(self, passage: Passage) -> str:
         prompts = (
@@ -307,40 +309,48 @@ class ModelExtractor:
         at, schema, known = Anchors(passage.text), self.schema, list[Entity]()
         among = reply_format.copy_choices(passage.text, passage.language)
 
+        async def ask_for(form: type[W]) -> W:
+            return await self._ask_unit(form, unit, passage, among, sieve, run)
+
         for unit in self.asked_units:
             if not _can_give(unit, among, known):  # saves the call
                 continue
-            reply = await self._ask_unit(unit, passage, among, sieve, run)
             match unit:
                 case "entities":
+                    reply = await ask_for(reply_format.Entities)
                     keep_entities(reply, at, schema, sieve)
                     known = [item for item in sieve.items if isinstance(item, Entity)]
                     among = replace(among, names=tuple(entity.name for entity in known))
                 case "relations":
-                    keep_relations(reply, at, schema, known, sieve)
+                    related = await ask_for(reply_format.Relations)
+                    keep_relations(related, at, schema, known, sieve)
                 case "points":
-                    keep_points(reply, at, schema, sieve)
+                    stated = await ask_for(reply_format.Points)
+                    keep_points(stated, at, schema, sieve)
                 case "tables":
-                    keep_tables(reply, at, sieve)
+                    ruled = await ask_for(reply_format.Tables)
+                    keep_tables(ruled, at, sieve)
                 case "outline":
-                    keep_outline(reply, at, sieve)
+                    parted = await ask_for(reply_format.OutlineReply)
+                    keep_outline(parted, at, sieve)
                 case "summary":
-                    keep_summary(reply, at, sieve)
+                    short = await ask_for(reply_format.SummaryWire)
+                    keep_summary(short, at, sieve)
 
     async def _ask_unit(
         self,
+        form: type[W],
         unit: Unit,
         passage: Passage,
         among: reply_format.CopyChoices,
         sieve: ItemCollector,
         run: Run,
-    ) -> Any:
-        """The value of the unit's reply: of the type that `WIRES` names."""
+    ) -> W:
         prompt = self._render_prompt(unit, passage, among.names)
         held = reply_format.unit_grammar(unit, self.schema, among) if self.constrains else None
 
-        def parse(reply: Completion) -> BaseModel:
-            value, cut = reply_format.read_reply(reply_format.WIRES[unit], reply)
+        def parse(reply: Completion) -> W:
+            value, cut = reply_format.read_reply(form, reply)
             sieve.cut += cut
             return value
 
