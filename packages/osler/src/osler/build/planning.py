@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable
 from typing import assert_never
 
 from osler.build import Parts
 from osler.build.composers import may_write
 from osler.build.strategy_build import StrategyBuild
-from osler.llm.core.ask import Speaker
 from osler.methods.omni import solver as omni
 from osler.methods.omni.dossier import SavedPlan
-from osler.methods.omni.plan import MOST, PlannerName
-from osler.methods.omni.planners import SourceDescription, SourcePlanner
-from osler.methods.omni.planners.feedback import ROUNDS, DocumentJudge, Reflexion, SeRTS
+from osler.methods.omni.plan import PlannerName
+from osler.methods.omni.planners import SourcePlanner
+from osler.methods.omni.planners.feedback import DocumentJudge, Reflexion, SeRTS
 from osler.methods.omni.planners.single import (
     GivenPlan,
     OriginalQuestion,
@@ -29,50 +26,6 @@ from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.omni.solver import FollowUp, Reader
 from osler.retrieve.naming import names_in
 from osler.settings import OmniRagSettings, Settings
-
-
-@dataclass(frozen=True)
-class PlannerParts:
-    """What planners are built from."""
-
-    speaker: Speaker
-    """The planner's model."""
-    judge: Callable[[], Speaker]
-    """The judge's model, made for the planners that have one."""
-    terms: TermExtractor
-    offers: tuple[SourceDescription, ...]
-    found: PlannedRetriever
-    """Searches the sources, for planners that look at results."""
-    queries: int = MOST
-    """At most so many a source."""
-    rounds: int = ROUNDS
-    """Plans that reflexion and serts try."""
-
-
-def make_planner(name: PlannerName, parts: PlannerParts) -> SourcePlanner:
-    """The planner of this name."""
-    proposer = Proposer(parts.speaker, parts.offers, parts.queries)
-    match name:
-        case "original":
-            return OriginalQuestion(parts.terms, parts.offers)
-        case "query2doc":
-            return Query2Doc(parts.speaker, parts.terms, parts.offers)
-        case "prompting":
-            return Prompting(proposer)
-        case "reflexion":
-            return Reflexion(proposer, parts.found, DocumentJudge(parts.judge()), parts.rounds)
-        case "serts":
-            return SeRTS(proposer, parts.found, DocumentJudge(parts.judge()), parts.rounds)
-        case "trained":
-            speaker = parts.speaker
-            return trained_planner(
-                speaker.model,
-                parts.offers,
-                at_most=parts.queries,
-                seed=speaker.sampling.seed,
-            )
-        case _ as never:
-            assert_never(never)
 
 
 def planner_and_reader(
@@ -127,17 +80,25 @@ def source_planner(
     build: StrategyBuild, chosen: OmniRagSettings, found: PlannedRetriever
 ) -> SourcePlanner:
     """Makes the planner that the settings name, over the sources that `found` searches."""
-    speaker = build.make_speaker("planner")
+    speaker, offers = build.make_speaker("planner"), build.parts.offers
     # The packaged model, free to write any terms, wrote some that the question does not hold.
     terms = TermExtractor(speaker, among=None if build.may_write("planner") else names_in)
-    judge = partial(build.make_speaker, "judge")
-    made_of = PlannerParts(
-        speaker,
-        judge,
-        terms,
-        build.parts.offers,
-        found,
-        chosen.queries,
-        chosen.rounds,
-    )
-    return make_planner(planning_method(build.settings, chosen), made_of)
+    proposer = Proposer(speaker, offers, chosen.queries)
+    match planning_method(build.settings, chosen):
+        case "original":
+            return OriginalQuestion(terms, offers)
+        case "query2doc":
+            return Query2Doc(speaker, terms, offers)
+        case "prompting":
+            return Prompting(proposer)
+        case "reflexion":
+            judge = DocumentJudge(build.make_speaker("judge"))
+            return Reflexion(proposer, found, judge, chosen.rounds)
+        case "serts":
+            judge = DocumentJudge(build.make_speaker("judge"))
+            return SeRTS(proposer, found, judge, chosen.rounds)
+        case "trained":
+            seed = speaker.sampling.seed
+            return trained_planner(speaker.model, offers, at_most=chosen.queries, seed=seed)
+        case _ as never:
+            assert_never(never)
