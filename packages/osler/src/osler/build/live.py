@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from osler.build import Parts, no_retriever, reads_knowledge, roles_of, tools
 from osler.build.graphs import FORMS, form_retriever
@@ -45,6 +46,16 @@ from osler.retrieve.instructions import InstructionFreeRetriever
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
 from osler.settings import OmniRagSettings, PluginSettings, Role, Settings, UnifiedSettings
 from osler.types import Relevance, Retriever
+
+_SCORERS = {
+    "pool": "pool",
+    "meaning": "meaning",
+    "judge": JUDGE,
+    "match": MATCH,
+    "kinds": KINDS,
+    "label_sections": LABEL_SECTIONS,
+}
+"""Fields of `Parts` with a scorer that need not be there, by their names on a tape."""
 
 
 async def live_parts(settings: Settings) -> Parts:
@@ -131,6 +142,11 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
             scores, ready.constrains, attends, ready.tells
         )
         models[role] = replace(ready, model=wrap_model(ready.model, tape))
+    scorers: dict[str, Any] = {
+        field: WrappedRelevance(name, scorer, tape)
+        for field, name in _SCORERS.items()
+        if (scorer := getattr(parts, field)) is not None
+    }
     return replace(
         parts,
         models=models,
@@ -139,13 +155,7 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
         ),
         relevance=WrappedRelevance("relevance", parts.relevance, tape),
         coverage=WrappedRelevance("coverage", parts.coverage, tape),
-        pool=parts.pool and WrappedRelevance("pool", parts.pool, tape),
-        meaning=parts.meaning and WrappedRelevance("meaning", parts.meaning, tape),
-        judge=parts.judge and WrappedRelevance(JUDGE, parts.judge, tape),
-        match=parts.match and WrappedRelevance(MATCH, parts.match, tape),
-        kinds=parts.kinds and WrappedRelevance(KINDS, parts.kinds, tape),
-        label_sections=parts.label_sections
-        and WrappedRelevance(LABEL_SECTIONS, parts.label_sections, tape),
+        **scorers,
     )
 
 
@@ -169,10 +179,11 @@ def replay_parts(
     """
     player = TapePlayer(tape)
     # A scorer that the tape does not know was not there, or had nothing to score.
-    pool, meaning, judge, match, kinds, label_sections = (
-        WrappedRelevance(name, None, player) if name in tape.scorers else None
-        for name in ("pool", "meaning", JUDGE, MATCH, KINDS, LABEL_SECTIONS)
-    )
+    scorers: dict[str, Any] = {
+        field: WrappedRelevance(name, None, player)
+        for field, name in _SCORERS.items()
+        if name in tape.scorers
+    }
     return Parts(
         {role: _replayed_model(player, name) for role, name in names.items()},
         lambda name, sources: WrappedRetriever(name, None, player),
@@ -182,11 +193,6 @@ def replay_parts(
         snapshot,
         carriers,
         offers,
-        pool,
-        unindexed,
-        meaning,
-        judge,
-        match,
-        kinds=kinds,
-        label_sections=label_sections,
+        unindexed=unindexed,
+        **scorers,
     )
