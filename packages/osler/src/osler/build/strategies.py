@@ -6,7 +6,7 @@ from typing import assert_never
 
 from osler.build import Parts
 from osler.build.plugins import load_maker
-from osler.build.strategy_build import StrategyBuild
+from osler.build.strategy_build import StrategyBuild, rule_routes
 from osler.errors import BadConfig
 from osler.methods.auto import AutoRoute, AutoSolver
 from osler.methods.omni.dossier import SavedPlan
@@ -42,7 +42,6 @@ def build_rag(build: StrategyBuild, k: int) -> Solver:
 
 def build_auto(build: StrategyBuild, k: int) -> AutoSolver:
     """The routes in the order in which they are asked."""
-    from osler.build.strategy_build import rule_routes
 
     routes = [
         AutoRoute(kind, "kag-thinker", route)

@@ -112,6 +112,10 @@ def build_machine(
         tools = tools_of(
             chosen, parts, evidence_gate(settings, parts), sampling_of(settings), longest=longest
         )
+    widest = AnyMove(frozenset(tool.name for tool in tools), chosen.backtrack, chosen.summary)
+    moves: Moves = widest
+    if guided:
+        moves = GuidedMoves(widest, ObservationJudge(evidence_gate(settings, parts)))
     limit = halting_threshold(settings, chosen, planner.name)
     _require_metric(metric, planner, composer)
     _require_quotes(metric, settings)
@@ -120,7 +124,7 @@ def build_machine(
         tools,
         make_monitor(metric, planner),
         composer,
-        _machine_moves(settings, chosen, parts, tuple(tool.name for tool in tools), guided=guided),
+        moves,
         sigma=limit.sigma,
         basis=limit.basis,
         note=limit.note,
@@ -158,17 +162,3 @@ def _require_quotes(metric: Metric, settings: Settings) -> None:
             "sureness is of quoted answers, and this reader's own words are the answer",
             fix='set strategy.metric = "auto", or model.writes = "no"',
         )
-
-
-def _machine_moves(
-    settings: Settings,
-    chosen: TcRagSettings,
-    parts: Parts,
-    names: tuple[str, ...],
-    *,
-    guided: bool,
-) -> Moves:
-    widest = AnyMove(frozenset(names), chosen.backtrack, chosen.summary)
-    if not guided:
-        return widest
-    return GuidedMoves(widest, ObservationJudge(evidence_gate(settings, parts)))

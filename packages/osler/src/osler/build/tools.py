@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from osler.answer.gate import EvidenceGate
 from osler.build import Parts, graphs
@@ -83,7 +83,9 @@ def make_tools(
     there: dict[str, Tool] = {tool.name: tool for tool in _search_tools(chosen, parts)}
     if not chosen.tools:
         return tuple(there.values())
-    there[ALL_RAG] = _whole_search(chosen, parts)
+    # The search of `rag`, over all sources at once: as many passages as two tools give.
+    search = parts.retriever("rag", parts.sources)
+    there[ALL_RAG] = SearchTool(ALL_RAG, search, parts.sources, 2 * chosen.k)
     there |= {tool.name: tool for tool in _helper_tools(parts, gate, sampling, longest)}
     there |= registered_tools()
     if lacking := [name for name in chosen.tools if name not in there]:
@@ -92,11 +94,6 @@ def make_tools(
             fix=f"choose from {', '.join(there)}, or add the source",
         )
     return tuple(there[name] for name in dict.fromkeys(chosen.tools))
-
-
-def _whole_search(chosen: TcRagSettings, parts: Parts) -> SearchTool:
-    """The search of `rag`, over all sources at once: as many passages as two tools give."""
-    return SearchTool(ALL_RAG, parts.retriever("rag", parts.sources), parts.sources, 2 * chosen.k)
 
 
 def _search_tools(chosen: TcRagSettings, parts: Parts) -> Iterator[SearchTool]:
@@ -114,13 +111,7 @@ def _search_tools(chosen: TcRagSettings, parts: Parts) -> Iterator[SearchTool]:
 
 def graph_tools(chosen: TcRagSettings, parts: Parts) -> Iterator[SearchTool]:
     """Yields the tools that look up the concept graph alone, where there is one."""
-    yield from _carried_tools(CARRIERS, chosen, parts)
-
-
-def _carried_tools(
-    names: Iterable[str], chosen: TcRagSettings, parts: Parts
-) -> Iterator[SearchTool]:
-    for name in names:
+    for name in CARRIERS:
         if name in parts.carriers and GRAPH in parts.sources:
             yield SearchTool(name, parts.retriever(name, (GRAPH,)), (GRAPH,), chosen.k)
 

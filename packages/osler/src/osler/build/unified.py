@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from osler.answer.extractive import ExtractiveComposer
 from osler.build import Parts, composers, tc_rag, thinking
@@ -20,14 +19,6 @@ from osler.methods.tcrag.tools import Tool
 from osler.methods.unified import FormTool, MachineDepth, PlannedSearch, PlannedTool, StateSignal
 from osler.settings import KagThinkerSettings, OmniRagSettings, TcRagSettings, UnifiedSettings
 from osler.settings.strategies import MachineFields, PlannerFields, StrategySection, ThinkerFields
-
-# The boundaries that KAG-Thinker has alone.
-_PAPERS: Mapping[str, Literal["both", "self-check", "likelihood", "none"]] = {
-    "both": "both",
-    "self-check": "self-check",
-    "likelihood": "likelihood",
-    "none": "none",
-}
 
 
 def build_unified(build: StrategyBuild, chosen: UnifiedSettings) -> Thinker:
@@ -62,8 +53,9 @@ def build_unified(build: StrategyBuild, chosen: UnifiedSettings) -> Thinker:
 
 def thinking_settings(chosen: UnifiedSettings) -> KagThinkerSettings:
     """Settings of KAG-Thinker's parts; the state value is no signal of theirs."""
-    boundary = _PAPERS.get(chosen.boundary, "both")
-    return KagThinkerSettings(boundary=boundary, k=chosen.k, **_shared(chosen, ThinkerFields))
+    boundary = "both" if chosen.boundary in ("all", "state") else chosen.boundary
+    own = {"boundary": boundary, "k": chosen.k}
+    return KagThinkerSettings(**_shared(chosen, ThinkerFields) | own)
 
 
 def machine_settings(chosen: UnifiedSettings) -> TcRagSettings:
