@@ -41,7 +41,7 @@ _NOT_IN_PHRASE = re.compile(r"[^\w\-,&#]")
 _LEAST_TYPO = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Span:
     """The place of a phrase in a text, in half words."""
 
@@ -120,10 +120,7 @@ class PhraseFinder:
                 continue
             for name, last in set(_walk(self._root, tokens, first)):
                 found.setdefault(name, set()).add(Span(places[first], places[last]))
-        return {
-            name: sorted(spans, key=lambda span: (span.start, span.end))
-            for name, spans in found.items()
-        }
+        return {name: sorted(spans) for name, spans in found.items()}
 
     def _add_phrase(self, name: str, phrase: str) -> None:
         try:

@@ -37,7 +37,9 @@ class _PhraseList(_FileTable):
         return self
 
 
-class _LookAlikeTable(_FileTable):
+class LookAlike(_FileTable):
+    """Words that rule danger out, unless others rule it in."""
+
     any: Annotated[_Phrases, Field(min_length=1)]
     unless: _Phrases = ()
 
@@ -77,17 +79,9 @@ class _RulesFile(_FileTable):
     characters: _CharactersTable = _CharactersTable()
     real_words: _RealWordsTable = _RealWordsTable()
     lists: dict[str, _PhraseList]
-    look_alikes: dict[str, _LookAlikeTable] = {}
+    look_alikes: dict[str, LookAlike] = {}
     kinds: dict[DangerKind, _KindTable] = {}
     rules: Annotated[tuple[_RuleTable, ...], Field(min_length=1)]
-
-
-@dataclass(frozen=True, slots=True)
-class LookAlike:
-    """Words that rule danger out, unless others rule it in."""
-
-    any: _AnyOf
-    unless: _AnyOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,16 +124,11 @@ def _has_all(found: dict[str, list[Span]], rule: DangerRule) -> bool:
     if not all(_has_any(found, names) for names in rule.all):
         return False
     entries = [
-        sorted({span for name in names for span in found.get(name, ())}, key=_by_start)
-        for names in rule.all
+        sorted({span for name in names for span in found.get(name, ())}) for names in rule.all
     ]
     near = [_Nearest(spans) for spans in entries[1:]]
     reach = rule.within * WORD
     return any(all(one.is_near(span, reach) for one in near) for span in entries[0])
-
-
-def _by_start(span: Span) -> tuple[int, int]:
-    return span.start, span.end
 
 
 class _Nearest:
@@ -265,7 +254,7 @@ def _compile_rules(given: _RulesFile, name: str) -> DangerRules:
         ) from error
     return DangerRules(
         tuple(_compile_rule(rule, given) for rule in given.rules),
-        {title: LookAlike(one.any, one.unless) for title, one in given.look_alikes.items()},
+        given.look_alikes,
         finder,
     )
 
