@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -206,31 +206,20 @@ def checks_page(checks: Sequence[Check]) -> Group:
     lines: list[RenderableType] = []
     for check in checks:
         told = f"{say(check.status):<5} {say(check.name)}{say(': ')}{say_all(check.detail)}"
-        line = plain_text(told, _COLOURS[check.status])
-        lines.append(line)
+        lines.append(plain_text(told, _COLOURS[check.status]))
         if check.fix and check.status != "pass":
             lines.append(plain_text(f"      {say_all(check.fix)}"))
     return Group(*lines)
 
 
-def make_table(
-    names: Sequence[str],
-    rows: Iterable[Sequence[str]] = (),
-    *,
-    numeric: Collection[str] = (),
-) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(names))
-    for name in names:
-        side: Any = "right" if name in numeric else "left"
-        table.add_column(say(name), justify=side, overflow="fold")
+def plain_table(rows: Iterable[Sequence[str]]) -> Table:
+    """Rows without a head: mostly a name and its value."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for _ in range(2):
+        table.add_column(overflow="fold")
     for row in rows:
         table.add_row(*map(plain_text, row))
     return table
-
-
-def plain_table(rows: Iterable[Sequence[str]]) -> Table:
-    """Rows without a head: mostly a name and its value."""
-    return make_table(("", ""), rows)
 
 
 def plain_text(words: str, style: str = "") -> Text:

@@ -88,7 +88,6 @@ def trace(
     other programs; Word and PDF need the extra `export`, and --out.
     """
     from osler.build.privacy import open_runs
-    from osler.cli.traces import find_run, list_runs, read_report
 
     settings = here.load_settings()
     opens = open_runs(settings)
@@ -170,7 +169,6 @@ def replay(
     """Replay a recorded run without a model; fails where an event differs."""
     from osler.build.privacy import open_runs
     from osler.cli.run_output import make_report, show_result, watch_events
-    from osler.cli.traces import find_run, read_report
     from osler.runs.answering import replay as again
 
     settings = here.load_settings()
