@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import asdict
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -132,8 +132,6 @@ def find(
 
     Exit code 1: no concept has the name, or no path is so short.
     """
-    import asyncio
-
     from osler.retrieve.graph import GraphRetriever
 
     if to is not None:
@@ -254,9 +252,8 @@ def communities(
         index = _open_communities(graph, largest, anew=anew)
         unusable = 0
         if summaries:
-            unusable = _summarise_communities(
-                here, index, _pick_communities(index, query, summaries)
-            )
+            wanted = _pick_communities(index, query, summaries)
+            unusable = asyncio.run(_write_summaries(here, index, wanted))
         shown = [(one, index.get_passage(one)) for one in _pick_communities(index, query, k)]
         levels = sorted(Counter(one.level for one in index.list_communities()).items())
     document = [
@@ -286,30 +283,17 @@ def _pick_communities(index: Communities, query: str, count: int) -> list[Commun
     """The communities that match the query, or the largest that are not split further."""
     if not query:
         # A community that was split is shown by its parts alone.
-        parted = {
-            above
-            for one in index.list_communities()
-            for above in [*index.list_ancestors(one.number)][1:]
-        }
-        return list(
-            islice((one for one in index.list_communities() if one.number not in parted), count)
-        )
-    import asyncio
-
+        every = list(index.list_communities())
+        parted = {above for one in every for above in [*index.list_ancestors(one.number)][1:]}
+        return [one for one in every if one.number not in parted][:count]
     from osler.retrieve.graph_communities import CommunityRetriever
 
     hits = asyncio.run(CommunityRetriever(index.graph).find_communities(query, k=count))
     return [hit.community for hit in hits]
 
 
-def _summarise_communities(here: CliSession, index: Communities, wanted: list[Community]) -> int:
-    """Has them written about; how many replies could not be used."""
-    import asyncio
-
-    return asyncio.run(_write_summaries(here, index, wanted))
-
-
 async def _write_summaries(here: CliSession, index: Communities, wanted: list[Community]) -> int:
+    """Has them written about; how many replies could not be used."""
     from osler.build import run_budget, run_prices
     from osler.build.composers import may_write
     from osler.build.models import load_roles
