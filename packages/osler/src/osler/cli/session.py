@@ -202,22 +202,23 @@ class ErrorGroup(TyperGroup):
         try:
             with _told_usage():
                 return super().invoke(ctx)
-        except OslerError as error:
-            _print_error(error, as_json=isinstance(ctx.obj, CliSession) and ctx.obj.json)
-            raise typer.Exit(error.exit_code) from error
-        except OSError as error:
-            if error.errno not in _DISK:
-                raise
-            where = f"{error.filename}: " if error.filename else ""
-            failed = StorageFailed(
-                f"{where}{error.strerror}", fix="free disk space, or fix the permissions"
-            )
+        except (OslerError, OSError) as error:
+            failed = error if isinstance(error, OslerError) else _storage_error(error)
             _print_error(failed, as_json=isinstance(ctx.obj, CliSession) and ctx.obj.json)
             raise typer.Exit(failed.exit_code) from error
         except KeyboardInterrupt as error:
             again = shlex.join(["osler", *ctx.meta["osler.args"]])
             sys.stderr.write(f"osler: {say(f'interrupted; to go on, run again: {again}')}\n")
             raise typer.Exit(INTERRUPTED) from error
+
+
+def _storage_error(error: OSError) -> StorageFailed:
+    """What a disk says; any other error is raised again."""
+    if error.errno not in _DISK:
+        raise error
+    where = f"{error.filename}: " if error.filename else ""
+    fix = "free disk space, or fix the permissions"
+    return StorageFailed(f"{where}{error.strerror}", fix=fix)
 
 
 @contextmanager
