@@ -71,7 +71,9 @@ class ReviewingComposer(WrappedComposer, ABC):
         answer = await self.composer.conclude(question, kept, draft, run, decision=decision)
         reviewed = review(answer)
         for caution in reviewed.cautions[len(answer.cautions) :]:
-            event = caution_event(caution)
+            ids = tuple(one.passage.id for one in caution.evidence)
+            quotes = tuple(one.quote for one in caution.evidence)
+            event = Cautioned(caution.rule, caution.text, ids, quotes)
             if event not in run.events:  # an answer may be composed several times in a run
                 run.emit(event)
         return reviewed
@@ -109,16 +111,6 @@ class InstructionCautiousComposer(ReviewingComposer):
         return hits, review
 
 
-def caution_event(caution: Caution) -> Cautioned:
-    """The caution as an event."""
-    return Cautioned(
-        caution.rule,
-        caution.text,
-        tuple(each.passage.id for each in caution.evidence),
-        tuple(each.quote for each in caution.evidence),
-    )
-
-
 def find_cautions(answer: Answer, hits: Sequence[Hit]) -> tuple[Caution, ...]:
     """Finds one caution per rule and pair of passages, in the order of the evidence."""
     found: dict[tuple[str, ...], Caution] = {}
@@ -131,9 +123,9 @@ def find_cautions(answer: Answer, hits: Sequence[Hit]) -> tuple[Caution, ...]:
 def _all_cautions(answer: Answer, hits: Sequence[Hit]) -> Iterator[Caution]:
     others = _distinct_hits([*(each.hit for each in answer.evidence), *hits])
     for cited, mark in zip(answer.evidence, answer.marks, strict=True):
-        own = _document_id(cited.passage)
+        own = document_id(cited.passage)
         # Passages of one document cannot disagree about its own currency.
-        apart = [hit for hit in others if _document_id(hit.passage) != own]
+        apart = [hit for hit in others if document_id(hit.passage) != own]
         yield from _out_of_date(
             cited, f"{mark} {passage_name(cited.passage)}", apart, answer.language
         )
@@ -169,7 +161,8 @@ def _distinct_hits(hits: Sequence[Hit]) -> list[Hit]:
     return list(reversed(unique.values()))
 
 
-def _document_id(passage: Passage) -> str:
+def document_id(passage: Passage) -> str:
+    """The document of a passage, with its source; of an id that names none, the passage."""
     return passage.id.rpartition("#")[0] or passage.id
 
 
@@ -224,8 +217,8 @@ class Replaced:
 
 def _quote_uncited(later: Hit, question: Question, answer: Answer) -> str:
     """Its sentence nearest to the question; "" where the answer cites its document."""
-    document = _document_id(later.passage)
-    if any(_document_id(one.passage) == document for one in answer.evidence):
+    document = document_id(later.passage)
+    if any(document_id(one.passage) == document for one in answer.evidence):
         return ""
     said = _nearest_sentence(question.text, later).quote
     return f"：“{said}”" if answer.language == "zh" else f': "{said}"'

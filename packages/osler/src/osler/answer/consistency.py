@@ -17,7 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from osler.answer.cautions import Review, ReviewingComposer, add_cautions
+from osler.answer.cautions import (
+    Review,
+    ReviewingComposer,
+    add_cautions,
+    document_id,
+    passage_name,
+)
 from osler.answer.disagreement import (
     LEAST_SHARED,
     LEAST_WORDS,
@@ -186,7 +192,7 @@ def _compare_all(hits: Sequence[Hit]) -> _Comparison:
     comparison = _Comparison({}, [0] * len(hits), [*range(len(hits))])
     for one in range(len(hits)):
         for other in range(one + 1, len(hits)):
-            if _document(hits[one]) == _document(hits[other]):
+            if document_id(hits[one].passage) == document_id(hits[other].passage):
                 continue
             found, agree, copied = _compare_claims(
                 claims[one], claims[other], hits[one].passage.language
@@ -289,10 +295,6 @@ def _weigh(hit: Hit, trust: int, agreeing: int) -> float:
     return weight * (1 + max(0, (at.year or 0) - 1950) / 1000)
 
 
-def _document(hit: Hit) -> str:
-    return hit.passage.id.rpartition("#")[0] or hit.passage.id
-
-
 _WORDS = {
     "en": '{dropped} says "{denied}" where {kept} says "{said}"; the first was left out, as it is'
     " trusted less.",
@@ -308,12 +310,10 @@ _TIE_WORDS = {
 
 
 def _word_caution(found: Contradiction, language: Language) -> Caution:
-    difference, names = found.difference, {}
-    for role, hit in (("kept", found.kept), ("dropped", found.dropped)):
-        names[role] = hit.passage.title or hit.passage.id
-    mine_kept = difference.mine in found.kept.passage.text
-    said, denied = difference.mine, difference.theirs
-    if not mine_kept:
+    said, denied = found.difference.mine, found.difference.theirs
+    if said not in found.kept.passage.text:
         said, denied = denied, said
-    words = _TIE_WORDS if found.is_tie else _WORDS
-    return Caution("contradicted", words[language].format(said=said, denied=denied, **names), ())
+    words = (_TIE_WORDS if found.is_tie else _WORDS)[language]
+    kept, dropped = (passage_name(one.passage) for one in (found.kept, found.dropped))
+    text = words.format(kept=kept, dropped=dropped, said=said, denied=denied)
+    return Caution("contradicted", text, ())
