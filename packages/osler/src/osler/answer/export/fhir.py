@@ -33,13 +33,14 @@ _AGENTS = "http://terminology.hl7.org/CodeSystem/provenance-participant-type"
 def write_fhir(answers: Sequence[ExportedAnswer]) -> bytes:
     """A Bundle: the device once, then a DocumentReference, Provenance and AuditEvent an answer."""
     device = _make_device()
+    who = {"reference": address_of(device), "display": "Osler"}
     resources = [device]
     for one in answers:
-        document = _make_document(one, device)
+        document = _make_document(one, who)
         resources += [
             document,
-            _make_provenance(one, document, device),
-            _make_audit(one, document, device),
+            _make_provenance(one, document, who),
+            _make_audit(one, document, who),
         ]
     entries = [{"fullUrl": address_of(r), "resource": r} for r in resources]
     bundle = {"resourceType": "Bundle", "type": "collection", "entry": entries}
@@ -69,15 +70,15 @@ def _make_device() -> Resource:
 
 def _recorded(one: ExportedAnswer) -> str:
     """When the run began, as its record or its id says; else now."""
+    when = datetime.now(UTC)
     if one.created:
-        return datetime.fromisoformat(one.created).astimezone(UTC).isoformat(timespec="seconds")
-    if found := _RUN_TIME.match(one.run):
+        when = datetime.fromisoformat(one.created).astimezone(UTC)
+    elif found := _RUN_TIME.match(one.run):
         when = datetime.strptime("".join(found.groups()), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-        return when.isoformat(timespec="seconds")
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return when.isoformat(timespec="seconds")
 
 
-def _make_document(one: ExportedAnswer, device: Resource) -> Resource:
+def _make_document(one: ExportedAnswer, who: Resource) -> Resource:
     answer = one.solution.answer
     page = {
         "contentType": "text/html",
@@ -91,14 +92,14 @@ def _make_document(one: ExportedAnswer, device: Resource) -> Resource:
         "status": "current",
         "type": {"text": "Answer from cited evidence"},
         "date": _recorded(one),
-        "author": [{"reference": address_of(device), "display": "Osler"}],
+        "author": [who],
         "description": f"{one.question.text} ({answer.grounding.value})",
         "securityLabel": [{"coding": [_AIAST]}],
         "content": [{"attachment": page}],
     }
 
 
-def _make_provenance(one: ExportedAnswer, document: Resource, device: Resource) -> Resource:
+def _make_provenance(one: ExportedAnswer, document: Resource, who: Resource) -> Resource:
     sources = [
         {
             "role": "source",
@@ -115,12 +116,7 @@ def _make_provenance(one: ExportedAnswer, document: Resource, device: Resource) 
         "target": [{"reference": address_of(document)}],
         "recorded": _recorded(one),
         "activity": {"text": f"{one.strategy}, {one.solution.answer.authorship.value}"},
-        "agent": [
-            {
-                "type": {"coding": [{"system": _AGENTS, "code": "assembler"}]},
-                "who": {"reference": address_of(device), "display": "Osler"},
-            }
-        ],
+        "agent": [{"type": {"coding": [{"system": _AGENTS, "code": "assembler"}]}, "who": who}],
     }
     if one.snapshot:
         base = {"system": "urn:osler:snapshot", "value": one.snapshot}
@@ -128,8 +124,7 @@ def _make_provenance(one: ExportedAnswer, document: Resource, device: Resource) 
     return made | ({"entity": sources} if sources else {})
 
 
-def _make_audit(one: ExportedAnswer, document: Resource, device: Resource) -> Resource:
-    who = {"reference": address_of(device), "display": "Osler"}
+def _make_audit(one: ExportedAnswer, document: Resource, who: Resource) -> Resource:
     return {
         **new_resource("AuditEvent", one.run),
         "type": {"system": _DICOM, "code": "110112", "display": "Query"},

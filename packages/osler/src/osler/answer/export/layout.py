@@ -12,7 +12,7 @@ from osler.errors import UnknownPassage
 from osler.kb.base import KnowledgeBase
 from osler.sources.citable import FINDERS, CitableId, find_citable_ids
 from osler.text import make_slug
-from osler.types import Answer, DangerNotice, Evidence, Language, Passage, Question, Solution
+from osler.types import Answer, Evidence, Language, Passage, Question, Solution
 
 # What BibTeX and RIS take as a key.
 _KEY = re.compile(r"[^\s,{}#%\"'()=\\~]+")
@@ -127,10 +127,6 @@ class ExportedAnswer:
     def references(self) -> list[Reference]:
         return list_references(self.solution.answer)
 
-    @property
-    def danger(self) -> DangerNotice | None:
-        return self.solution.danger
-
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -167,8 +163,8 @@ def lay_out(exported: ExportedAnswer) -> Iterator[Block]:
     """The blocks in order: danger first, then the answer, its cautions, its references."""
     answer = exported.solution.answer
     words = _WORDS[answer.language]
-    if exported.danger is not None:
-        yield Block("danger", exported.danger.text)
+    if (danger := exported.solution.danger) is not None:
+        yield Block("danger", danger.text)
     yield Block("title", exported.question.text)
     if exported.standalone and exported.standalone != exported.question.text:
         yield Block("note", words["searched"].format(exported.standalone))
