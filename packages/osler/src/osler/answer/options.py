@@ -7,7 +7,7 @@ log-probability per token (10 of 12 against 3 of 12, chance 3); strong models kn
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Protocol
 
@@ -30,6 +30,10 @@ _LETTERS_NOTE = {
     "en": "The option is the model's choice of a letter; it is not led back to the quotes.",
     "zh": "选项是模型所选的字母，并未与引文逐一对应。",
 }
+
+
+_READ_BY_TEXTS, _READ_BY_LETTERS = 3, 10
+"""Passages in the prompt: a small model reads only a few well; else as Omni-RAG §5.1.2."""
 
 
 def letter_grammar(letters: Sequence[str]) -> Grammar:
@@ -57,8 +61,6 @@ class OptionTexts:
     """Chooses the option whose text is likeliest after the documents and the question."""
 
     model: Likelihood
-    documents: int = 3
-    """Passages in the prompt; a small model reads only a few well."""
 
     async def choose_option(
         self, question: Question, hits: Sequence[Hit], run: Run, *, said: str = ""
@@ -67,7 +69,7 @@ class OptionTexts:
             "answer/documents",
             question.language,
             question=question.text,
-            documents=[hit.passage.text for hit in hits[: self.documents]],
+            documents=[hit.passage.text for hit in hits[:_READ_BY_TEXTS]],
         )
         scored = await score_all(
             self.model,
@@ -90,10 +92,7 @@ class OptionLetters:
     model: LanguageModel
     constrains: bool = True
     """Whether the model takes a grammar."""
-    documents: int = 10
-    """Passages in the prompt (Omni-RAG §5.1.2)."""
-    sampling: Sampling = field(default_factory=lambda: Sampling(temperature=0.0))
-    """Sampling of a written letter; likelihoods need none."""
+
     written: bool = False
     """Whether the letter is written even where it could be scored."""
 
@@ -105,7 +104,7 @@ class OptionLetters:
             question.language,
             question=question.text,
             options=question.lettered,
-            documents=[hit.passage.text for hit in hits[: self.documents]],
+            documents=[hit.passage.text for hit in hits[:_READ_BY_LETTERS]],
         )
         context = _evidence_messages(prompt.text, said)
         if self.written or not isinstance(self.model, Likelihood):
@@ -129,7 +128,7 @@ class OptionLetters:
             return letter
 
         grammar = letter_grammar(question.letters) if self.constrains else None
-        sampling = replace(self.sampling, grammar=grammar)
+        sampling = Sampling(temperature=0.0, grammar=grammar)
         try:
             return await ask(
                 self.model, context, parse, sampling, run, role="reader", prompt=prompt
