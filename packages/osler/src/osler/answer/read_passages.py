@@ -98,14 +98,12 @@ class ReadPassage:
         return defined_abbreviations([self.text, self.heading])
 
     @cached_property
-    def _sentences(self) -> dict[int, frozenset[str]]:
+    def stems_of(self) -> dict[int, frozenset[str]]:
+        """Sentence → the stems of its words."""
         found: dict[int, set[str]] = defaultdict(set)
         for one in self.words:
             found[one.sentence].add(one.stem)
         return {number: frozenset(stems) for number, stems in found.items()}
-
-    def stems_of(self, sentence: int) -> frozenset[str]:
-        return self._sentences[sentence]
 
     @cached_property
     def _line(self) -> str:
@@ -119,10 +117,10 @@ class ReadPassage:
         """Whether it has the word's stem, or one with the same beginning."""
         if one.stem in self.by_stem or (len(one.word) > 4 and one.word in self._joined):
             return True
-        return any(_are_alike(one.word, other) for other in self._alike(one.word))
-
-    def _alike(self, word: str) -> list[str]:
-        return self._beginnings.get(word[:_LEAST_ALIKE], []) if len(word) > _LEAST_ALIKE else []
+        if len(one.word) <= _LEAST_ALIKE:
+            return False
+        others = self._beginnings.get(one.word[:_LEAST_ALIKE], [])
+        return any(_are_alike(one.word, other) for other in others)
 
     def has_name(self, name: str) -> bool:
         if self._named.has_name(name) or name in self._abbreviations:

@@ -292,7 +292,7 @@ class _Surroundings:
         """How far a word of the passage stands beside the same words."""
         theirs = _near_and_close(passage.words, other, self.ahead)
         shared = sum(len(a & b) for a, b in zip(self.near, theirs, strict=True))
-        return shared + _SENTENCE * len(self.every & passage.stems_of(other.sentence))
+        return shared + _SENTENCE * len(self.every & passage.stems_of[other.sentence])
 
 
 def _near_and_close(
