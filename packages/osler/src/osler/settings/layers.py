@@ -23,7 +23,6 @@ from osler.settings.strategies import STRATEGIES, USUAL_STRATEGY
 from osler.text import suggest_word
 
 DEFAULT = "default"
-FOLLOWS = "as [model]"
 
 
 @dataclass(frozen=True)
@@ -61,9 +60,12 @@ def merge_layers(layers: Sequence[SettingsLayer], *, presets: Sequence[str] = ()
             _check_key(key, value, strategy, layer)
             values[key], places[key] = value, layer.locate_key(key)
     settings = _validate_values(values, places)
-    return LoadedSettings(
-        settings, {key: places.get(key, _default_origin(key)) for key in dotted_keys(settings)}
-    )
+    # A role's key that nothing sets is that of [model].
+    origins = {
+        key: places.get(key, "as [model]" if key.startswith("roles.") else DEFAULT)
+        for key in dotted_keys(settings)
+    }
+    return LoadedSettings(settings, origins)
 
 
 def dotted_keys(settings: Settings) -> Iterator[str]:
@@ -79,10 +81,6 @@ def dotted_keys(settings: Settings) -> Iterator[str]:
             yield from (f"{name}.{key}" for key in type(getattr(settings, name)).model_fields)
         else:
             yield name
-
-
-def _default_origin(key: str) -> str:
-    return FOLLOWS if key.startswith("roles.") else DEFAULT
 
 
 def _forget_other_strategy(values: dict[str, object], places: dict[str, str], kind: object) -> None:

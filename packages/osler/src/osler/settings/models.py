@@ -28,6 +28,14 @@ def require_weights(path: Path | None, name: str, revision: str, prefix: str = "
         raise ValueError(f"{prefix}path, or {pinned}, must be set")
 
 
+def _require_place(chosen: EmbedderSettings | RerankerSettings | ModelSettings) -> None:
+    """A server's address and model, or weights for transformers, as the kind needs them."""
+    if chosen.kind == "openai" and not (chosen.url and chosen.name):
+        raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
+    if chosen.kind in ("hub", "transformers"):
+        require_weights(chosen.path, chosen.name, chosen.revision)
+
+
 class EmbedderSettings(SettingsSection):
     """The encoder of texts. A knowledge base is built for one encoder and refuses others."""
 
@@ -66,14 +74,9 @@ class EmbedderSettings(SettingsSection):
 
     @model_validator(mode="after")
     def _check_weights(self) -> EmbedderSettings:
-        if self.kind == "openai" and not (self.url and self.name):
-            raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
-        if self.kind == "hub":
-            require_weights(self.path, self.name, self.revision)
-            if self.passage_name or self.passage_path:
-                require_weights(
-                    self.passage_path, self.passage_name, self.passage_revision, "passage_"
-                )
+        _require_place(self)
+        if self.kind == "hub" and (self.passage_name or self.passage_path):
+            require_weights(self.passage_path, self.passage_name, self.passage_revision, "passage_")
         if self.kind == "medcpt":
             require_weights(self.path, "MedCPT", self.revision)
             require_weights(self.passage_path, "MedCPT", self.passage_revision, "passage_")
@@ -99,10 +102,7 @@ class RerankerSettings(SettingsSection):
 
     @model_validator(mode="after")
     def _check_weights(self) -> RerankerSettings:
-        if self.kind == "openai" and not (self.url and self.name):
-            raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
-        if self.kind == "hub":
-            require_weights(self.path, self.name, self.revision)
+        _require_place(self)
         return self
 
 
@@ -158,10 +158,7 @@ class ModelSettings(SettingsSection):
     def _path_with_gguf(self) -> ModelSettings:
         if self.kind == "gguf" and self.path is None:
             raise ValueError('kind = "gguf" needs path = "FILE.gguf"')
-        if self.kind == "openai" and not (self.url and self.name):
-            raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
-        if self.kind == "transformers":
-            require_weights(self.path, self.name, self.revision)
+        _require_place(self)
         if self.request and self.kind != "openai":
             raise ValueError(f'request is sent to servers, and kind = "{self.kind}" is none')
         if unread := [one for one in self.request if not one.partition("=")[0].strip(" .")]:

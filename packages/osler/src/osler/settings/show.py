@@ -47,9 +47,9 @@ def render_settings(loaded: LoadedSettings, *, origin: bool = False) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def render_template(settings: Settings | None = None) -> str:
+def render_template() -> str:
     """A commented `osler.toml` that, commented or not, loads to the defaults."""
-    settings = settings or Settings()
+    settings = Settings()
     values = flatten_settings(settings)
     lines = [_HEAD, *_key_lines(settings, "", values), ""]
     for name in type(settings).model_fields:
@@ -160,7 +160,7 @@ def write_keys(
     ]
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
-        lines = _comment_out(text.splitlines(), "strategy", comment_out)
+        lines = _comment_out(text.splitlines(), comment_out)
         new_text = "\n".join(_replace_keys(lines, section, values, new_lines)) + "\n"
         # Line edits of a TOML file: parsed before it replaces the old one.
         tomllib.loads(new_text)
@@ -184,8 +184,8 @@ def _find_table(lines: Sequence[str], section: str) -> range | None:
     return range(start + 1, next(later, len(lines)))
 
 
-def _comment_out(lines: Sequence[str], section: str, keys: Collection[str]) -> list[str]:
-    within = _find_table(lines, section) or ()
+def _comment_out(lines: Sequence[str], keys: Collection[str]) -> list[str]:
+    within = _find_table(lines, "strategy") or ()
     return [
         f"#{line}" if i in within and line.partition("=")[0].strip() in keys else line
         for i, line in enumerate(lines)
