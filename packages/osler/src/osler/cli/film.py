@@ -269,11 +269,8 @@ def describe_event(event: FormEvent) -> Iterator[Line]:
         case FormsPlanned():
             yield from _describe_forms(event)
         case BoundaryChecked():
-            yield (
-                "  #",
-                f"step {event.n} {_describe_boundary(event)}",
-                "green" if event.known else "yellow",
-            )
+            style = "green" if event.known else "yellow"
+            yield "  #", f"step {event.n} {_describe_boundary(event)}", style
         case Focused():
             verdict = "enough" if event.enough else "not enough"
             yield "  ~", f"step {event.n}, search {event.turn}: {verdict}: {event.reason}", "blue"

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from osler.cli.kb import open_kb
 from osler.cli.session import CliSession
+from osler.cli.tables import plain_text
 from osler.retrieve.labels import DrugLabel, FoundLabels, find_labels, shared_headings
 from osler.text import escape_controls
 from osler.types import Passage
@@ -51,7 +52,7 @@ def show_labels(
 def _draw_table(found: Sequence[FoundLabels], headings: Sequence[str]) -> Table:
     table = Table(show_lines=True)
     for one in found:
-        table.add_column(Text(escape_controls(_cite_label(one.shown))), ratio=1, overflow="fold")
+        table.add_column(plain_text(_cite_label(one.shown)), ratio=1, overflow="fold")
     for heading in headings:
         table.add_row(*(_draw_cell(heading, one.sections.get(heading, [])) for one in found))
     return table
@@ -81,4 +82,4 @@ def _draw_others(found: FoundLabels) -> Text:
     told = ", ".join(f"{one.title} {one.document}" for one in found.others[:_TOLD])
     left = len(found.others) - _TOLD
     more = f" and {left:,} more" if left > 0 else ""
-    return Text(escape_controls(f"further labels of {found.name}: {told}{more}"))
+    return plain_text(f"further labels of {found.name}: {told}{more}")

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from osler.answer import NOTHING_SAID
 from osler.cli.film import describe_plan, draw_film, planned_sources
-from osler.cli.tables import age_notes, count_noun, format_money
+from osler.cli.tables import age_notes, count_noun, format_money, plain_text
 from osler.cli.words import say, say_all, say_end, say_read
 from osler.text import escape_controls
 from osler.trace import (
@@ -131,8 +131,8 @@ def how_lines(report: RunPage) -> list[RenderableType]:
     summary = say("How: ", language) + say("; ", language).join(parts)
     summary += f" ({again})" if report.solution else ""
     return [
-        *(Text(escape_controls(line), style="yellow") for line in down),
-        Text(escape_controls(summary), style="dim"),
+        *(plain_text(line, style="yellow") for line in down),
+        plain_text(summary, style="dim"),
     ]
 
 
@@ -167,23 +167,23 @@ def compare_page(reports: Sequence[RunPage]) -> RenderableType:
 
 def danger_block(danger: DangerNotice) -> Text:
     """The first words to somebody in danger."""
-    return Text(escape_controls(f"! {danger.text}"), style="bold red")
+    return plain_text(f"! {danger.text}", style="bold red")
 
 
 def answer_block(answer: Answer, question: Question) -> list[RenderableType]:
     """The answer with its citation numbers, and what the reader must know of it."""
     lines: list[RenderableType] = []
     if answer.option is not None:
-        lines.append(Text(escape_controls(_option_text(answer.option, question)), style="bold"))
+        lines.append(plain_text(_option_text(answer.option, question), style="bold"))
     if answer.text:
-        lines.append(Text(escape_controls(answer.text)))
+        lines.append(plain_text(answer.text))
     note = answer.note
     if answer.grounding is Grounding.ABSTAINED:
         note = note or NOTHING_SAID[answer.language]
     elif answer.authorship is Authorship.EXTRACTIVE and answer.statements:
         note = note or say("Extractive: quoted sentences, worded by no model.", answer.language)
     if note:
-        lines.append(Text(escape_controls(note), style="italic"))
+        lines.append(plain_text(note, style="italic"))
     return lines
 
 
@@ -204,9 +204,9 @@ def source_lines(answer: Answer, run: str) -> list[RenderableType]:
     lines: list[RenderableType] = []
     for one, mark in zip(answer.evidence, answer.marks, strict=True):
         head = " · ".join((_head_text(one.passage), *age_notes(answer, one.passage, run)))
-        lines.append(Text(escape_controls(f"{mark} {head}"), style="cyan"))
+        lines.append(plain_text(f"{mark} {head}", style="cyan"))
         if one.quote not in answer.text:
-            lines.append(_Indented(Text(escape_controls(f"{OPEN}{one.quote}{CLOSE}"))))
+            lines.append(_Indented(plain_text(f"{OPEN}{one.quote}{CLOSE}")))
     if any(one.passage.illustrative for one in answer.evidence):
         lines.append(Text(say(ILLUSTRATIVE, answer.language), style="yellow"))
     return lines
@@ -226,21 +226,21 @@ def proof_block(steps: Sequence[ProofStep], answer: Answer) -> list[RenderableTy
         cited = {mark for id in step.passages for mark in marked.get(id, ())}
         marks = "".join(f" {mark}" for mark in answer.marks if mark in cited)
         line = f"{step.n}. {step.step} → {step.answer or '?'}{marks}"
-        lines.append(Text(escape_controls(line)))
+        lines.append(plain_text(line))
         if step.computed:
-            lines.append(_Indented(Text(escape_controls(step.computed))))
+            lines.append(_Indented(plain_text(step.computed)))
     return lines
 
 
 def _plan_lines(report: RunPage) -> list[RenderableType]:
     planned = planned_sources(report.events)
-    return [Text(escape_controls(say_all(describe_plan(event)))) for event in planned]
+    return [plain_text(say_all(describe_plan(event))) for event in planned]
 
 
 def plan_block(steps: Sequence[ProofStep]) -> list[RenderableType]:
     """The plan as it can be edited and run again."""
     text = "\n".join(step.wire for step in steps)
-    return [_heading_text(say("Plan")), Text(escape_controls(text))] if steps else []
+    return [_heading_text(say("Plan")), plain_text(text)] if steps else []
 
 
 def cautions_block(answer: Answer) -> list[RenderableType]:
@@ -249,7 +249,7 @@ def cautions_block(answer: Answer) -> list[RenderableType]:
         return []
     lines: list[RenderableType] = [_heading_text(say("Cautions", answer.language))]
     for caution in answer.cautions:
-        lines.append(Text(escape_controls(f"! {caution.rule}: {caution.text}"), style="yellow"))
+        lines.append(plain_text(f"! {caution.rule}: {caution.text}", style="yellow"))
         for against in caution.evidence[1:]:
             lines += _passage_entry(" ", against.passage, mark_quotes([("", against)]))
     return lines
@@ -292,13 +292,13 @@ def short_page(report: RunPage) -> Group:
     if report.solution is None:
         return Group(*_plan_lines(report))
     answer = report.solution.answer
-    cautions = (escape_controls(f"! {caution.rule}: {caution.text}") for caution in answer.cautions)
-    return Group(*answer_block(answer, report.question), *map(Text, cautions))
+    cautions = (plain_text(f"! {one.rule}: {one.text}") for one in answer.cautions)
+    return Group(*answer_block(answer, report.question), *cautions)
 
 
 def passage_block(passage: Passage, mark: str = "") -> list[RenderableType]:
     """A passage with its head."""
-    return _passage_entry(mark, passage, Text(escape_controls(passage.text)))
+    return _passage_entry(mark, passage, plain_text(passage.text))
 
 
 def hits_page(hits: Sequence[Hit]) -> Group:
@@ -359,9 +359,8 @@ def _passage_entry(
     mark: str, passage: Passage, body: Text, notes: Sequence[str] = ()
 ) -> list[RenderableType]:
     head = " · ".join(filter(None, (_head_text(passage), *notes, passage.id)))
-    lines: list[RenderableType] = [
-        Text(escape_controls(f"{mark} {head}" if mark else head), style="cyan")
-    ]
+    line = plain_text(f"{mark} {head}" if mark else head, "cyan")
+    lines: list[RenderableType] = [line]
     if passage.illustrative:
         lines.append(_Indented(Text(say(say(ILLUSTRATIVE, passage.language)), style="yellow")))
     return [*lines, _Indented(body)]
@@ -383,9 +382,7 @@ def _heading_text(text: str) -> Text:
 
 
 def _fact_line(name: str, value: str) -> Text:
-    return Text(
-        escape_controls(f"{set_cell_size(say(name), 10)} {say_all(' '.join(value.split()))}")
-    )
+    return plain_text(f"{set_cell_size(say(name), 10)} {say_all(' '.join(value.split()))}")
 
 
 def _space_blocks(blocks: Sequence[Sequence[RenderableType]]) -> Group:
