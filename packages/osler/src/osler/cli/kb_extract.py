@@ -95,23 +95,14 @@ def extract(
         folder = kb.path
     chunks = {"scope": scope, "limit": limit, "again": again}
     made = extraction.open_extractor(settings, by, schema_file=schema, units=unit or ())
-    if dry_run:
-        planned = asyncio.run(_plan_alone(made, folder, chunks))
+    at_once = 0 if dry_run else at_once
+    planned, done = asyncio.run(_run_extraction(here, made, folder, chunks, at_once))
+    if done is None:
         here.show({"plan": asdict(planned)}, asdict(planned))
         return
-    planned, done = asyncio.run(_run_extraction(here, made, folder, chunks, at_once))
     _publish_results(here, settings, folder, wanted, planned, done)
     if done.failed:
         raise typer.Exit(PARTIAL)
-
-
-async def _plan_alone(
-    made: AbstractAsyncContextManager[Extractor], folder: Path, chunks: dict[str, Any]
-) -> ExtractionPlan:
-    from osler.extract import job
-
-    async with made as extractor:
-        return await asyncio.to_thread(job.plan_extraction, folder, extractor, **chunks)
 
 
 async def _run_extraction(
@@ -120,13 +111,16 @@ async def _run_extraction(
     folder: Path,
     chunks: dict[str, Any],
     at_once: int,
-) -> tuple[ExtractionPlan, ExtractionReport]:
-    """Has the extractor read the chunks, after it was said how many there are."""
+) -> tuple[ExtractionPlan, ExtractionReport | None]:
+    """Has the extractor read the chunks, after it was said how many there are; with 0 `at_once`
+    they are only counted."""
     from osler.extract import job
 
     async with made as extractor:
         # Planned first and said aloud: with a served model the number of calls is money.
         planned = await asyncio.to_thread(job.plan_extraction, folder, extractor, **chunks)
+        if not at_once:
+            return planned, None
         if not here.json:
             here.print_line(_plan_line(planned))
         with show_progress(here) as report:
