@@ -124,11 +124,10 @@ def model_endpoint(chosen: ModelSettings, section: str = "model") -> Endpoint:
 def model_identity(chosen: ModelSettings) -> str:
     """Identity of a model beyond its name: its settings, and its files' sizes and times."""
     told = chosen.model_dump(mode="json", exclude=set(_SERVES))
-    named = (chosen.path, chosen.adapter)
-    folders = [place for place in named if place is not None]
+    places = filter(None, (chosen.path, chosen.adapter))
     told["files"] = [
         (file.name, stat.st_size, stat.st_mtime_ns)
-        for place in folders
+        for place in places
         for file in (sorted(place.rglob("*")) if place.is_dir() else [place])
         if not file.is_dir()
         for stat in [file.stat()]

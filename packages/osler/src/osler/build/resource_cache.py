@@ -28,9 +28,8 @@ from osler.errors import KnowledgeBaseError, ModelError
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
-from osler.llm.core.base import LanguageModel
 from osler.retrieve.open_records import OPEN_RECORDS
-from osler.settings import ModelSettings, Role, Settings
+from osler.settings import ModelSettings, Settings
 from osler.types import Hit, Passage, Relevance, Retriever
 
 # Searchers that are kept; each is one choice of sources and bounds.
@@ -101,11 +100,6 @@ class ResourceCache:
             with suppress(KnowledgeBaseError, ModelError):
                 held = await self.open_knowledge()
                 await asyncio.to_thread(searched_sources, settings, held.kb)
-
-    async def load_model(self, settings: Settings, role: Role) -> LanguageModel:
-        """The model of a role, shared with the runs. Raises `ModelError`."""
-        async with self._models_lock:
-            return (await load_roles(settings, (role,), self._ready))[role].model
 
     async def search(
         self, settings: Settings, query: str, *, k: int, sources: Iterable[str] = ()
