@@ -157,7 +157,8 @@ def _unigrams_and_bigrams(run: str) -> Iterator[str]:
             yield run[i : i + 2]
 
 
-def _word_set(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """The words of a list that is written as one text."""
     return frozenset(text.split())
 
 
@@ -170,19 +171,19 @@ _STOP = re.compile(
     rf"|(?:[。！？；]|(?<=[{_HAN}])．)+[{_CLOSING}]*"
     r"|\n+"
 )
-_ABBREVIATIONS = _word_set(
+_ABBREVIATIONS = word_set(
     "e.g i.e cf vs v viz al approx ca resp fig figs eq eqs ref refs nos vol pp ed eds ch"
     " dr drs prof mr mrs ms st sr mt pt pts gen col capt lt sgt rev hon dept univ"
     " sp spp var subsp avg temp wt ht hx dx tx rx sx fx"
     " jan feb mar apr jun jul aug sep sept oct nov dec"
 )
 # These may also end a sentence; they do when a capital follows.
-_OFTEN_LAST = _word_set(
+_OFTEN_LAST = word_set(
     "etc a.m p.m u.s u.k u.s.a ph.d m.d m.p.h b.c a.d min max sec hr hrs yr yrs mo wk"
     " incl est inc ltd co jr i.v i.m s.c p.o b.i.d t.i.d q.i.d"
 )
 # After these a single capital is a name's last part ("vitamin C."), not an initial.
-_BEFORE_A_LETTER = _word_set(
+_BEFORE_A_LETTER = word_set(
     "vitamin hepatitis group type class grade stage factor protein table figure panel appendix"
     " influenza streptococcus arm cohort phase category schedule option step"
 )

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osler.retrieve import content_terms
-from osler.text import is_cjk
+from osler.text import is_cjk, word_set
 from osler.types import Hit, Passage
 
 _RETRACTED = re.compile(
@@ -39,7 +39,8 @@ _REVISED = re.compile(
     r"\b(?:(?:focused\s+)?updated?|revised|revision|new)\b(?:\s+edition\b)?|修订版|更新版|新版",
     re.IGNORECASE,
 )
-_GENERIC_WORDS = (
+# Words of headings that do not describe the subject.
+_GENERIC = word_set(
     "guideline guidelines guidance recommendation recommendations statement consensus management"
     " treatment therapy diagnosis assessment care patients patient adults adult children clinical"
     " practice practical handbook textbook manual medicine medical internal introduction overview"
@@ -48,8 +49,6 @@ _GENERIC_WORDS = (
     " 指南 共识 治疗 诊断 诊治 诊疗 管理 防治 临床 实践 手册 概述 疾病 患者 成人 儿童 预防 药物"
     " 用药 剂量 学会 中国 中华 推荐 意见 建议 内科 科学 医学 教材 章节 定义"
 )
-# Words of headings that do not describe the subject.
-_GENERIC = frozenset(_GENERIC_WORDS.split())
 
 
 def retraction_notice(passage: Passage) -> str:

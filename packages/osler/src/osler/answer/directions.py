@@ -15,12 +15,7 @@ from typing import NamedTuple
 from osler.kb.search.sparse import stem_terms
 from osler.retrieve import STOP_CHARACTERS, STOP_WORDS
 from osler.retrieve.entity_names import fold_word
-from osler.text import is_cjk, read_packaged_table, split_sentences, split_words
-
-
-def word_set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
+from osler.text import is_cjk, read_packaged_table, split_sentences, split_words, word_set
 
 _NEGATES = word_set(
     "not no never neither nor cannot none without hardly unlikely unable lack lacks"

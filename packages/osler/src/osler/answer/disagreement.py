@@ -25,7 +25,7 @@ from math import inf
 
 from osler.answer.directions import pointing_words, read_directions
 from osler.retrieve import content_terms
-from osler.text import is_cjk
+from osler.text import is_cjk, word_set
 from osler.types import Language
 
 LEAST_SHARED = 0.7
@@ -209,8 +209,7 @@ def _by_direction(mine: str, theirs: str) -> Difference | None:
     return None
 
 
-_BESIDES = "not no never without do does used given patients 不 未 无"
-_NOT_CONTENT = frozenset(_BESIDES.split())
+_NOT_CONTENT = word_set("not no never without do does used given patients 不 未 无")
 
 
 def _content_words(sentence: str) -> tuple[str, ...]:

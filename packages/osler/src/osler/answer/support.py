@@ -26,14 +26,13 @@ from osler.answer.directions import (
     read_poles,
     read_words,
     stem_words,
-    word_set,
     words_near,
 )
 from osler.answer.disagreement import other_numbers, read_amounts
 from osler.answer.read_passages import ReadPassage, number_of
 from osler.retrieve.entity_names import NonproprietaryNames, defined_abbreviations, packaged_names
 from osler.retrieve.lexicon import packaged_lexicon
-from osler.text import split_words
+from osler.text import split_words, word_set
 
 LEAST_SHARE = 0.5
 """Share of a statement's words of content, common ones counting less, that a passage must have."""

@@ -28,6 +28,7 @@ from osler.answer.export.layout import Block, ExportedAnswer, Reference, find_id
 from osler.answer.export.texts import is_web_address
 from osler.errors import BadArgument, require_extra
 from osler.sources.catalogue import BOOK, GUIDELINE, RESEARCH
+from osler.sources.citable import FINDERS
 from osler.text import escape_controls
 
 # A source as RIS and BibTeX name the kind of its documents.
@@ -40,13 +41,13 @@ _OTHER = ("ELEC", "misc")
 _COLUMNS = (
     *("number", "statement", "quote", "title", "section", "source", "kind", "authors", "journal"),
     *("notice", "year", "page"),
-    *("pmid", "doi", "pmcid", "nct", "eudract", "isbn", "nbk", "guideline", "url"),
-    *("passage", "licence"),
+    *FINDERS,
+    *("url", "passage", "licence"),
 )
 _STUDY_COLUMNS = (
     *("title", "year", "design", "design_by", "design_said", "n", "people", "measure", "value"),
     *("unit", "low", "high", "hints", "quote", "start", "end", "passage"),
-    *("pmid", "doi", "pmcid", "nct", "eudract", "isbn", "nbk", "guideline"),
+    *FINDERS,
 )
 _INITIALS = re.compile(r" ([A-Z]{1,4})$")
 _SIGNED = re.compile(r"[-+]\d+(?:\.\d+)?")
