@@ -15,6 +15,7 @@ half as much where it repeats the question, as a text does that was made to be f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from osler.answer.cautions import (
@@ -138,12 +139,10 @@ class ConsistentComposer(ReviewingComposer):
 
     async def _search_deeper(self, asked: str) -> Sequence[Hit]:
         """What else is found; nothing where no source can be searched, which the run tells."""
-        if self.search is None:
-            return []
-        try:
-            return await self.search.search(asked, k=MOST)
-        except SourceUnavailable:
-            return []
+        if self.search is not None:
+            with suppress(SourceUnavailable):
+                return await self.search.search(asked, k=MOST)
+        return []
 
 
 def keep_consistent(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -350,10 +351,9 @@ class Rewriter:
             draft=draft,
         )
         asked = [Message("user", prompt.text)]
-        try:
+        with suppress(BudgetExceeded):
             reply = await complete(
                 self.reader, asked, self.sampling, run, role="reader", prompt=prompt.identity
             )
-        except BudgetExceeded:
-            return await self.written.conclude(question, hits, draft, run, decision=decision)
-        return await self.written.conclude(question, hits, reply.text, run, decision=decision)
+            draft = reply.text
+        return await self.written.conclude(question, hits, draft, run, decision=decision)
