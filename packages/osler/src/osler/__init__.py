@@ -54,31 +54,25 @@ __all__ = [
 ]
 
 _HOME = {
-    "Answer": "types",
-    "Document": "sources.records",
-    "Drop": "sources.records",
-    "KnowledgeBase": "kb.base",
-    "LanguageModel": "llm.core.base",
-    "Likelihood": "llm.core.base",
-    "OmniRag": "methods.omni.solver",
-    "OslerError": "errors",
-    "Passage": "types",
-    "Question": "types",
-    "Retriever": "types",
-    "Run": "trace",
-    "Section": "sources.records",
-    "Settings": "settings",
-    "Solution": "types",
-    "Solver": "trace",
-    "Thinker": "methods.kag.solver",
-    "TuringMachine": "methods.tcrag.machine",
-    "ask": "runs.answering",
-    "chunk": "kb.ingest.prepare",
-    "load": "settings",
-    "parse_question": "questions",
-    "read": "sources.reading",
-    "replay": "runs.answering",
-    "search": "retrieve.hybrid",
+    name: module
+    for module, names in {
+        "errors": "OslerError",
+        "kb.base": "KnowledgeBase",
+        "kb.ingest.prepare": "chunk",
+        "llm.core.base": "LanguageModel Likelihood",
+        "methods.kag.solver": "Thinker",
+        "methods.omni.solver": "OmniRag",
+        "methods.tcrag.machine": "TuringMachine",
+        "questions": "parse_question",
+        "retrieve.hybrid": "search",
+        "runs.answering": "ask replay",
+        "settings": "Settings load",
+        "sources.reading": "read",
+        "sources.records": "Document Drop Section",
+        "trace": "Run Solver",
+        "types": "Answer Passage Question Retriever Solution",
+    }.items()
+    for name in names.split()
 }
 
 
