@@ -17,7 +17,6 @@ from osler.text import load_plugins
 GROUP = "osler.strategies"
 TEXT = "text alone"
 LIKELY = "log-probabilities of its tokens"
-
 ATTENTION = "attention (transformers)"
 CHECKPOINT = "a checkpoint of Self-RAG's, with scoring of given texts"
 CHAINS = f"{TEXT}; a concept graph"
