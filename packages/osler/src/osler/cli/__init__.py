@@ -24,8 +24,7 @@ _KB = {
     **make_verbs("osler.cli.kb", "add", "build", "info"),
     **make_verbs("osler.cli.kb_search", "search", "get"),
     **make_verbs("osler.cli.kb", "rm"),
-    **make_verbs("osler.cli.kb_keep", "update", "correct", "snapshot", "export"),
-    **make_verbs("osler.cli.kb_keep", "fetch"),
+    **make_verbs("osler.cli.kb_keep", "update", "correct", "snapshot", "export", "fetch"),
     **make_verbs("osler.cli.kb_extract", "extract", "index"),
     "graph": Verb("Concepts and their relations.", verbs=_GRAPH),
 }
@@ -38,47 +37,31 @@ class RootGroup(LazyGroup, ErrorGroup):
         **list_under(
             "Ask",
             {
-                "init": Verb(
-                    "Write a commented osler.toml with every setting and its default.",
-                    "osler.cli.setup:init",
+                **make_verbs(
+                    "osler.cli.setup",
+                    init="Write a commented osler.toml with every setting and its default.",
+                    doctor="Check settings, knowledge base and models, and name the fix for each"
+                    " fault.",
+                    download_models="Fetch the models that Osler works with; what is there already"
+                    " is only checked.",
+                    config="Show the settings in force, once all of them are checked.",
                 ),
-                "doctor": Verb(
-                    "Check settings, knowledge base and models, and name the fix for each fault.",
-                    "osler.cli.setup:doctor",
+                **make_verbs(
+                    "osler.cli.ask",
+                    ask="Answer a question from cited evidence, or abstain.",
+                    plan="Make a plan, to be read, edited and run with `osler ask --plan FILE`.",
                 ),
-                "download-models": Verb(
-                    "Fetch the models that Osler works with; what is there already is only"
-                    " checked.",
-                    "osler.cli.setup:download_models",
-                ),
-                "config": Verb(
-                    "Show the settings in force, once all of them are checked.",
-                    "osler.cli.setup:config",
-                ),
-                "ask": Verb(
-                    "Answer a question from cited evidence, or abstain.",
-                    "osler.cli.ask:ask",
-                ),
-                "plan": Verb(
-                    "Make a plan, to be read, edited and run with `osler ask --plan FILE`.",
-                    "osler.cli.ask:plan",
-                ),
-                "trace": Verb(
-                    "List the recorded runs; show or export one of them, or show several side by"
-                    " side.",
-                    "osler.cli.traces:trace",
-                ),
-                "replay": Verb(
-                    "Replay a recorded run without a model; fails where an event differs.",
-                    "osler.cli.traces:replay",
+                **make_verbs(
+                    "osler.cli.traces",
+                    trace="List the recorded runs; show or export one of them, or show several side"
+                    " by side.",
+                    replay="Replay a recorded run without a model; fails where an event differs.",
                 ),
             },
         ),
         **list_under(
             "Texts",
-            {
-                "kb": Verb("The knowledge base: what can be found and cited.", verbs=_KB),
-            },
+            {"kb": Verb("The knowledge base: what can be found and cited.", verbs=_KB)},
         ),
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,9 +12,6 @@ from osler.cli.kb import count_waiting, open_kb
 from osler.cli.options import Filters, JsonSession
 from osler.cli.session import ABSTAINED, CliSession
 from osler.errors import UnknownPassage
-
-if TYPE_CHECKING:
-    from osler.settings import Settings
 
 
 def search(
@@ -60,10 +57,6 @@ def search(
         here.print_line(f"searched by words alone: the encoder reads {reads} only")
     if not hits:
         raise typer.Exit(ABSTAINED)
-    _note_waiting(here, settings)
-
-
-def _note_waiting(here: CliSession, settings: Settings) -> None:
     with open_kb(settings) as kb:
         if waiting := count_waiting(kb):
             here.print_line(f"passages without a vector yet, searched by words alone: {waiting:,}")

@@ -215,9 +215,13 @@ PARTS = ("Ask", "Texts", "Serve", "Measure", "Research", "Commands")
 """The headings of help, in the order of a reader's way through them."""
 
 
-def make_verbs(module: str, *names: str) -> dict[str, Verb]:
-    """Functions of a module, "osler.cli.kb", as verbs; _ in a function's name is - in the verb."""
-    return {name.replace("_", "-"): Verb(place=f"{module}:{name}") for name in names}
+def make_verbs(module: str, *names: str, **told: str) -> dict[str, Verb]:
+    """Functions of a module, "osler.cli.kb", as verbs, with the words of the help on those of
+    `told`; _ in a function's name is - in the verb."""
+    every = {**dict.fromkeys(names, ""), **told}
+    return {
+        name.replace("_", "-"): Verb(words, f"{module}:{name}") for name, words in every.items()
+    }
 
 
 def list_under(part: str, verbs: Mapping[str, Verb]) -> dict[str, Verb]:
