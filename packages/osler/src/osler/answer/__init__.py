@@ -72,21 +72,6 @@ class Composer(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class WrappedComposer:
-    """A composer around another, whose draft and words are that one's."""
-
-    composer: Composer
-
-    @property
-    def uses_draft(self) -> bool:
-        return self.composer.uses_draft
-
-    @property
-    def writes_answer(self) -> bool:
-        return self.composer.writes_answer
-
-
 def who_decided(composer: Composer, decision: Decision) -> DecidedBy:
     """Who decided an answer of the composer's: the method, by its draft or its decision, or a
     reader for it."""

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from osler.answer import UNDECIDED, Decision, WrappedComposer
+from osler.answer import UNDECIDED, Composer, Decision
 from osler.answer.currency import Issue, newer_issue, read_issue, retraction_notice
 from osler.answer.disagreement import read_claim, shared_content
 from osler.retrieve import content_terms
@@ -48,9 +48,19 @@ Review = Callable[[Answer], Answer]
 
 
 @dataclass(frozen=True)
-class ReviewingComposer(WrappedComposer, ABC):
-    """A composer around another: it chooses what that one reads, and reviews the answer, without a
-    model; each caution that it adds is an event."""
+class ReviewingComposer(ABC):
+    """A composer around another, whose draft and words are that one's: it chooses what that one
+    reads, and reviews the answer, without a model; each caution that it adds is an event."""
+
+    composer: Composer
+
+    @property
+    def uses_draft(self) -> bool:
+        return self.composer.uses_draft
+
+    @property
+    def writes_answer(self) -> bool:
+        return self.composer.writes_answer
 
     @abstractmethod
     async def read_hits(
