@@ -50,25 +50,15 @@ def _expand_home(value: object) -> object:
     return value
 
 
-Whole = Annotated[int, BeforeValidator(_reject_boolean)]
-Real = Annotated[float, BeforeValidator(_reject_boolean), Field(allow_inf_nan=False)]
-Limit = Annotated[
-    Annotated[int, Field(ge=1, le=1_000_000_000), BeforeValidator(_reject_boolean)] | None,
-    BeforeValidator(parse_none),
-]
+_NUMBER, _OR_NONE = BeforeValidator(_reject_boolean), BeforeValidator(parse_none)
+Whole = Annotated[int, _NUMBER]
+Real = Annotated[float, _NUMBER, Field(allow_inf_nan=False)]
+Limit = Annotated[Annotated[int, Field(ge=1, le=1_000_000_000), _NUMBER] | None, _OR_NONE]
 RealLimit = Annotated[
-    Annotated[
-        float,
-        Field(gt=0, le=1_000_000_000, allow_inf_nan=False),
-        BeforeValidator(_reject_boolean),
-    ]
-    | None,
-    BeforeValidator(parse_none),
+    Annotated[float, Field(gt=0, le=1_000_000_000, allow_inf_nan=False), _NUMBER] | None, _OR_NONE
 ]
 ShareLimit = Annotated[
-    Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_reject_boolean)]
-    | None,
-    BeforeValidator(parse_none),
+    Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), _NUMBER] | None, _OR_NONE
 ]
 Place = Annotated[Path, BeforeValidator(_expand_home)]
 
@@ -90,9 +80,9 @@ PartialDate = Annotated[
     | Annotated[str, Field(pattern=r"^[1-9]\d{3}-\d\d$")]
     | None,
     BeforeValidator(_parse_date),
-    BeforeValidator(parse_none),
+    _OR_NONE,
 ]
-OptionalPlace = Annotated[Place | None, BeforeValidator(parse_none)]
+OptionalPlace = Annotated[Place | None, _OR_NONE]
 Places = Annotated[tuple[Place, ...], BeforeValidator(split_list)]
 Names = Annotated[tuple[str, ...], BeforeValidator(split_list)]
 SourceNames = Annotated[tuple[SourceName, ...], BeforeValidator(split_list)]

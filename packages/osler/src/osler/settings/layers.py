@@ -95,10 +95,8 @@ def _check_strategy(kind: object, layer: SettingsLayer, presets: Sequence[str]) 
     if isinstance(kind, str) and kind in STRATEGIES:
         return
     known = f"known: {', '.join(STRATEGIES)}"
-    if kind in presets:
-        hint = f"that is a preset, --preset {kind}; "
-    else:
-        hint = suggest_word(str(kind), tuple(STRATEGIES))
+    of_preset = f"that is a preset, --preset {kind}; " if kind in presets else ""
+    hint = of_preset or suggest_word(str(kind), tuple(STRATEGIES))
     place = layer.locate_key("strategy.kind")
     raise UnknownStrategy(f"{place}: unknown strategy {kind!r}", fix=hint + known)
 
