@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import combinations
 
 from osler.answer.cautions import (
     Review,
@@ -189,20 +190,18 @@ class _Comparison:
 def _compare_all(hits: Sequence[Hit]) -> _Comparison:
     claims = [_checkable_claims(hit) for hit in hits]
     comparison = _Comparison({}, [0] * len(hits), [*range(len(hits))])
-    for one in range(len(hits)):
-        for other in range(one + 1, len(hits)):
-            if document_id(hits[one].passage) == document_id(hits[other].passage):
-                continue
-            found, agree, copied = _compare_claims(
-                claims[one], claims[other], hits[one].passage.language
-            )
-            if found is not None:
-                comparison.different[one, other] = found
-            elif copied:
-                comparison.first[other] = comparison.first[one]
-            elif agree:
-                comparison.agreeing[one] += 1
-                comparison.agreeing[other] += 1
+    for one, other in combinations(range(len(hits)), 2):
+        mine = hits[one].passage
+        if document_id(mine) == document_id(hits[other].passage):
+            continue
+        found, agree, copied = _compare_claims(claims[one], claims[other], mine.language)
+        if found is not None:
+            comparison.different[one, other] = found
+        elif copied:
+            comparison.first[other] = comparison.first[one]
+        elif agree:
+            comparison.agreeing[one] += 1
+            comparison.agreeing[other] += 1
     for (one, other), found in list(comparison.different.items()):
         for a, of in enumerate(comparison.first):
             for b, to in enumerate(comparison.first):

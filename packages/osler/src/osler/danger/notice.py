@@ -127,12 +127,8 @@ def hash_features(text: str, spelling: Spelling) -> dict[int, float]:
     """The places of a text's features, each group of them of length 1."""
     spelled = spelling.apply(text[:LONGEST])
     values: dict[int, float] = {}
-    for group, features in (
-        ("w", _words(spelled)),
-        ("l", _letters(spelled)),
-        ("c", _characters(spelled)),
-    ):
-        places = {zlib.crc32(f"{group}{feature}".encode()) % BUCKETS for feature in features}
+    for group, read in (("w", _words), ("l", _letters), ("c", _characters)):
+        places = {zlib.crc32(f"{group}{one}".encode()) % BUCKETS for one in read(spelled)}
         for place in places:
             values[place] = values.get(place, 0.0) + 1 / sqrt(len(places))
     return values

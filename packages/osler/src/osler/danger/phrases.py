@@ -169,17 +169,9 @@ class PhraseFinder:
         readings = {word, *self._correct(word)}
         if word in _NUMBERS:
             return (word, _NUMBER)
-        found = tuple(
-            sorted(
-                readings
-                | {
-                    f"{reading[:length]}*"
-                    for reading in readings
-                    for length in range(2, len(reading) + 1)
-                    if reading[:length] in self._beginnings
-                }
-            )
-        )
+        begun = {one[:length] for one in readings for length in range(2, len(one) + 1)}
+        begun &= self._beginnings
+        found = tuple(sorted(readings | {f"{one}*" for one in begun}))
         if len(self._known) < 10_000:  # a bounded memory of the words that texts are made of
             self._known[word] = found
         return found
@@ -233,11 +225,8 @@ def _walk(root: _Node, tokens: Sequence[tuple[str, ...]], first: int) -> Iterato
         node, at = reached.pop()
         for name in node.ends:
             yield name, at
-        steps = (
-            [(node.next[s], at + 1) for s in tokens[at] if s in node.next]
-            if at < len(tokens)
-            else []
-        )
+        symbols = tokens[at] if at < len(tokens) else ()
+        steps = [(node.next[s], at + 1) for s in symbols if s in node.next]
         if node.gap is not None:
             steps += [(node.gap, after) for after in _after_gap(tokens, at)]
         for step in steps:
