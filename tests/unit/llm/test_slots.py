@@ -5,7 +5,8 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.llm.local.engine import SlotPool, SlotUse, shared_prefix
+from osler.llm.core.spans import shared_prefix
+from osler.llm.local.engine import SlotPool, SlotUse
 
 A, B = "system. Question A. ", "system. Question B, another one. "
 

@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import exp
+from operator import eq
+from typing import Any
 
 from osler.llm.core.base import TokenScore
 
@@ -38,29 +40,23 @@ def decode_pieces(pieces: Sequence[bytes]) -> tuple[str, tuple[tuple[int, int], 
 
 
 def _character_indexes(whole: bytes, count: int) -> list[int]:
-    """Returns each byte's character index; `count` for stray bytes."""
-    owner, index, at = [], -1, 0
-    while at < len(whole):
-        width = _character_width(whole, at)
-        if width == 0:
-            owner.append(min(index + 1, count))
-            at += 1
-            continue
-        index += 1
-        owner += [index] * width
-        at += width
+    """Returns each byte's character index; of stray bytes, the next character's."""
+    owner: list[int] = []
+    index = 0
+    # Each stray byte becomes a surrogate of its own, and nothing else does.
+    for char in whole.decode("utf-8", errors="surrogateescape"):
+        if "\ud800" <= char <= "\udfff":
+            owner.append(min(index, count))
+        else:
+            owner += [index] * len(char.encode())
+            index += 1
     return owner
 
 
-def _character_width(whole: bytes, at: int) -> int:
-    """Returns the bytes of the valid UTF-8 character that begins at `at`; 0 when none does."""
-    # 0xC0 and 0xC1 begin no character; other stray bytes fail to decode below.
-    lead = whole[at]
-    width = 1 if lead < 0x80 else 2 if 0xC2 <= lead < 0xE0 else 3 if 0xE0 <= lead < 0xF0 else 4
-    try:
-        return width if len(whole[at : at + width].decode("utf-8")) == 1 else 0
-    except UnicodeDecodeError:
-        return 0
+def shared_prefix(one: Sequence[Any], other: Sequence[Any]) -> int:
+    """Counts the characters, or tokens, that both begin with."""
+    alike = enumerate(map(eq, one, other))
+    return next((i for i, same in alike if not same), min(len(one), len(other)))
 
 
 def token_scores(

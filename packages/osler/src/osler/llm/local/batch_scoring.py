@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from osler.errors import ModelError
+from osler.llm.core.spans import shared_prefix
 from osler.llm.local.c_functions import LoadedModel, LogitContext, Place
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class BatchScorer:
 
     def _find_nearest(self, tokens: Sequence[int]) -> tuple[_Prefix, int]:
         """Returns the prefix that has the most of these tokens, and how many."""
-        shared = [(_common(one.tokens, tokens), one.used, one) for one in self._prefixes]
+        shared = [(shared_prefix(one.tokens, tokens), one.used, one) for one in self._prefixes]
         count, _, best = max(shared, key=lambda each: each[:2])
         return best, count
 
@@ -247,12 +248,6 @@ def _groups(texts: Sequence[Tokens]) -> Iterator[list[Tokens]]:
         group.append(text)
     if group:
         yield group
-
-
-def _common(one: Sequence[int], other: Sequence[int]) -> int:
-    """Counts the tokens that both begin with."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _require_going(stop: threading.Event) -> None:

@@ -27,6 +27,7 @@ from typing import Any
 
 from osler.errors import ModelError, ModelMissing
 from osler.llm.core.base import Message, raw_text
+from osler.llm.core.spans import shared_prefix
 from osler.llm.local.batch_scoring import BatchScorer, CallStopped
 
 
@@ -93,18 +94,6 @@ class SlotPool:
         length, best = max(shared, key=lambda pair: (pair[0], pair[1].used))
         wins = length and length * 2 >= max(len(best.held), len(prompt))
         return best if wins else None
-
-
-def shared_prefix(one: str, other: str) -> int:
-    """Counts the characters that both begin with."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[:middle] == other[:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 _STAT = Path("/proc/stat")

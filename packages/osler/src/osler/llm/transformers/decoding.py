@@ -11,12 +11,11 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import takewhile
 from typing import Any
 
 from osler.errors import ModelError
 from osler.llm.core.base import Sampling, TokenScore
-from osler.llm.core.spans import decode_pieces
+from osler.llm.core.spans import decode_pieces, shared_prefix
 from osler.llm.transformers.hub import load_libraries
 
 Span = tuple[int, int]
@@ -216,8 +215,7 @@ class PrefixCache:
 
     def keep_prefix(self, ids: Sequence[int]) -> int:
         """Forgets all but the longest prefix of `ids`; returns its length in tokens."""
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(self._ids, ids, strict=False))
-        shared = len(list(same))
+        shared = shared_prefix(self._ids, ids)
         # What cannot be cropped (a sliding window, a recurrent state) is read anew.
         if shared < len(self._ids) and not self._crop_cache(shared):
             shared = 0

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, takewhile
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from osler.errors import OslerError
@@ -36,6 +37,7 @@ from osler.llm.core.grammar import (
     repeat,
     seq,
 )
+from osler.llm.core.spans import shared_prefix
 
 
 def one_of(texts: Iterable[str]) -> Node:
@@ -49,21 +51,15 @@ def one_of(texts: Iterable[str]) -> Node:
 def _choice_tree(texts: list[str]) -> Node:
     """Makes the tree of sorted, distinct texts."""
     ends, rest = texts[0] == "", [text for text in texts if text]
-    arms = [_branch_node(branch) for branch in _group_branches(rest)]
+    arms = [_branch_node(list(branch)) for _, branch in groupby(rest, key=itemgetter(0))]
     if not arms:
         return Lit("")
     return maybe(alt(*arms)) if ends else alt(*arms)
 
 
-def _group_branches(texts: list[str]) -> Iterator[list[str]]:
-    for _, same in groupby(texts, key=lambda text: text[0]):
-        yield list(same)
-
-
 def _branch_node(texts: list[str]) -> Node:
     """Makes the node of texts with a common beginning."""
-    same = takewhile(lambda pair: pair[0] == pair[1], zip(texts[0], texts[-1], strict=False))
-    size = len(list(same))  # of sorted texts the outermost differ first
+    size = shared_prefix(texts[0], texts[-1])  # of sorted texts the outermost differ first
     head, tails = Lit(texts[0][:size]), [text[size:] for text in texts]
     return head if tails == [""] else seq(head, _choice_tree(tails))
 
@@ -221,10 +217,8 @@ def _typed_node(
         case "string":
             return _string_node(schema)
         case "integer":
-            _refuse_other_keys(schema, "type", "minimum", "maximum")
             return _bounded_number(integer_range, schema)
         case "number":
-            _refuse_other_keys(schema, "type", "minimum", "maximum")
             return _bounded_number(real_range, schema)
         case "boolean":
             _refuse_other_keys(schema, "type")
@@ -285,6 +279,7 @@ def _length_bounds(
 
 
 def _bounded_number(make: Any, schema: Mapping[str, Any]) -> Node:
+    _refuse_other_keys(schema, "type", "minimum", "maximum")
     try:
         node: Node = make(schema.get("minimum"), schema.get("maximum"))
     except ValueError as error:
