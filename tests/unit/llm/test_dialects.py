@@ -30,7 +30,6 @@ from osler.llm.server.client import OpenAIModel, ScoringOpenAIModel, connect_ser
 from osler.llm.server.connection import Endpoint, ServerClient
 from osler.llm.server.dialects import (
     ConstraintKind,
-    ConstraintValues,
     Dialect,
     ServerProfile,
     chat_body,
@@ -41,7 +40,7 @@ from osler.llm.server.scoring import read_echo, spans_of
 
 QUERY = [Message("user", "What is the first-line treatment of anaphylaxis?")]
 CHATS = "/v1/chat/completions"
-RULE = ConstraintValues('root ::= "a"', {"type": "string"})
+RULE = Grammar("rule", lit("a"), '{"type": "string"}')
 
 
 # Requests
@@ -77,7 +76,7 @@ def test_a_schema_goes_as_a_response_format_elsewhere(dialect: Dialect) -> None:
 @pytest.mark.parametrize("dialect", Dialect)
 def test_grammar_without_a_form_the_server_takes_is_not_sent(dialect: Dialect) -> None:
     server = ServerProfile(dialect, frozenset(ConstraintKind) - {ConstraintKind.GRAMMAR})
-    assert constraint_fields(server, ConstraintValues(gbnf='root ::= "a"')) is None
+    assert constraint_fields(server, Grammar("rule", lit("a"))) is None
 
 
 @pytest.mark.parametrize("dialect", [Dialect.LLAMA_CPP, Dialect.VLLM])

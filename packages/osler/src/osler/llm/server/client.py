@@ -18,6 +18,8 @@ from typing import Any
 
 from osler.errors import CapabilityMissing, ModelError
 from osler.llm.core.base import Completion, Message, Sampling, Scored, raw_text
+from osler.llm.core.grammar import Grammar, lit
+from osler.llm.core.grammar.schema import from_schema
 from osler.llm.core.thinking import ThinkingAllowance, split_thinking
 from osler.llm.server import dialects, probe, replies, scoring
 from osler.llm.server.connection import (
@@ -31,11 +33,9 @@ from osler.llm.server.connection import (
 from osler.llm.server.dialects import (
     TRAITS,
     ConstraintKind,
-    ConstraintValues,
     Dialect,
-    ReplyConstraint,
     ServerProfile,
-    sampling_fields,
+    request_body,
 )
 from osler.llm.server.endpoint import BadReply, join_fields
 from osler.llm.server.probe import DROPPABLE, unless_refused
@@ -52,8 +52,8 @@ _SCHEMA = {
     "additionalProperties": False,
 }
 _PROOFS = {
-    ConstraintKind.GRAMMAR: ConstraintValues(gbnf=f'root ::= "{_WORD}"'),
-    ConstraintKind.SCHEMA: ConstraintValues(json_schema=_SCHEMA),
+    ConstraintKind.GRAMMAR: Grammar("proof", lit(_WORD)),
+    ConstraintKind.SCHEMA: from_schema(_SCHEMA, name="proof"),
 }
 """A word that nobody would say, asked for by a constraint alone."""
 _ASKED = Message("user", "Name one vitamin.")
@@ -100,20 +100,20 @@ class OpenAIModel:
     async def _complete_once(
         self, messages: Sequence[Message], sampling: Sampling, granted: Sampling
     ) -> Completion:
-        rule = dialects.constraint_of(granted)
         try:
-            read = await self._request_chat(messages, granted, rule)
+            read = await self._request_chat(messages, granted)
         except RequestRefused as error:
             # Room for thinking may be what the model's context lacks.
             if granted.max_tokens == sampling.max_tokens or "context" not in str(error):
                 raise
-            read = await self._request_chat(messages, sampling, rule)
+            read = await self._request_chat(messages, sampling)
         completion = read.completion
         return await self._score_unreported(messages, completion) if read.unreported else completion
 
     async def _request_chat(
-        self, messages: Sequence[Message], sampling: Sampling, rule: ReplyConstraint | None
+        self, messages: Sequence[Message], sampling: Sampling
     ) -> dialects.ChatReply:
+        rule = sampling.grammar
         constraint = dialects.constraint_fields(self.server, rule) if rule else {}
         if constraint is None:
             raise CapabilityMissing(
@@ -173,7 +173,9 @@ class OpenAIModel:
                 f"{self.name} accepts conversations only, not a raw prompt",
                 fix="use vLLM, llama.cpp's server, a GGUF file or transformers",
             )
-        body = completion_body(self.server, self._api.model, prompt, sampling, constraint)
+        told = {"logprobs": sampling.top} if sampling.top else {}
+        fields = {"prompt": prompt, **told, **constraint}
+        body = request_body(self.server, self._api.model, sampling, fields)
         began = time.perf_counter()
         async with self._api.open() as line:
             reply = to_chat_reply(await line.request_json("/completions", body))
@@ -266,7 +268,7 @@ async def _probe_first_reply(api: ServerClient, server: ServerProfile) -> Server
     sampling = Sampling(temperature=0.0, max_tokens=1 if continues else 16)
     while True:
         try:
-            read = await OpenAIModel(api, server)._request_chat(messages, sampling, None)
+            read = await OpenAIModel(api, server)._request_chat(messages, sampling)
         except RequestRefused as error:
             # Each refusal takes one more field out, so that the loop ends.
             if error.field not in DROPPABLE - server.without:
@@ -287,8 +289,9 @@ async def _probe_constraints(api: ServerClient, server: ServerProfile) -> frozen
 async def _holds_constraint(api: ServerClient, server: ServerProfile, kind: ConstraintKind) -> bool:
     tried = OpenAIModel(api, replace(server, kinds=frozenset({kind})))
     # A constraint holds from where the thinking ends.
-    sampling = Sampling(temperature=0.0, max_tokens=512 if server.thinks else 64, top=0)
-    read = await unless_refused(tried._request_chat([_ASKED], sampling, _PROOFS[kind]))
+    most = 512 if server.thinks else 64
+    sampling = Sampling(temperature=0.0, max_tokens=most, top=0, grammar=_PROOFS[kind])
+    read = await unless_refused(tried._request_chat([_ASKED], sampling))
     if read is None:
         return False
     text = read.completion.text.strip()
@@ -313,28 +316,6 @@ async def _scores_well(model: ScoringOpenAIModel) -> bool:
 
 RAW_DIALECTS = frozenset({Dialect.VLLM, Dialect.LLAMA_CPP, Dialect.GENERIC})
 """Servers that are known to read such a prompt as it stands; Ollama puts it into a template."""
-
-
-def completion_body(
-    server: ServerProfile,
-    model: str,
-    prompt: str,
-    sampling: Sampling,
-    held: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Makes the body of a completion; `held` comes from `dialects.constraint_fields`."""
-    body = {
-        "model": model,
-        "prompt": prompt,
-        "temperature": sampling.temperature,
-        "max_tokens": sampling.max_tokens,
-        "seed": sampling.seed,
-        **({"stop": list(sampling.stop)} if sampling.stop else {}),
-        **({"logprobs": sampling.top} if sampling.top else {}),
-        **sampling_fields(server.dialect),
-        **held,
-    }
-    return {name: value for name, value in body.items() if name not in server.without}
 
 
 def to_chat_reply(reply: Any) -> dict[str, Any]:

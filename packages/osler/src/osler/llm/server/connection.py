@@ -29,7 +29,7 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from random import Random
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import httpx2
 
@@ -44,7 +44,13 @@ from osler.llm.server.endpoint import (
     ServerBusy,
     tls_fix,
 )
-from osler.llm.server.replies import BusyAnswer, SilentStream, Turns, without_streaming
+from osler.llm.server.replies import (
+    BusyAnswer,
+    ChatGatherer,
+    SilentStream,
+    Turns,
+    without_streaming,
+)
 
 __all__ = [
     "Clock",
@@ -54,7 +60,6 @@ __all__ = [
     "ServerBusy",
     "ServerClient",
     "ServerSession",
-    "StreamGatherer",
 ]
 
 T = TypeVar("T")
@@ -66,24 +71,6 @@ _FIRST_WAIT, _LAST_WAIT = 1.0, 30.0
 """Seconds; the bounds between which the wait before another try grows."""
 _LONGEST_COMPLAINT = 64 * 1024
 """Bytes read of a reply that is an error anyway."""
-
-
-class StreamGatherer(Protocol):
-    """Collects a streamed reply, piece by piece."""
-
-    def take_piece(self, chunk: Any) -> bool:
-        """Takes a piece; True when no more of them is wanted. Raises `BadReply`."""
-
-    def take_whole(self, reply: Any) -> None:
-        """Takes the reply of a server that does not stream."""
-
-    def broken_off(self) -> bool:
-        """Returns whether the stream ended before the reply did. Raises `BadReply` when it was
-        empty.
-        """
-
-
-G = TypeVar("G", bound=StreamGatherer)
 
 
 class ServerClient:
@@ -195,8 +182,13 @@ class ServerSession:
         return await self._retry_while_busy(url, request_once, hasty=hasty)
 
     async def gather_stream(
-        self, path: str, body: dict[str, Any], make: Callable[[], G], *, root: bool = False
-    ) -> G:
+        self,
+        path: str,
+        body: dict[str, Any],
+        make: Callable[[], ChatGatherer],
+        *,
+        root: bool = False,
+    ) -> ChatGatherer:
         """Returns a streamed reply, gathered; a new `make()` collects each try.
 
         The connection is closed as soon as the gatherer wants no more. Raises as above.
@@ -205,12 +197,13 @@ class ServerSession:
 
         streams = True
 
-        async def gather_once() -> G | BusyAnswer:
+        async def gather_once() -> ChatGatherer | BusyAnswer:
             nonlocal streams
+            asked = body if streams else without_streaming(body)
             try:
-                return await self._gather_reply(
-                    url, body if streams else without_streaming(body), make()
-                )
+                async with self._send_request(url, asked) as response:
+                    busy = await self._check_status(url, response)
+                    return busy or await self._read_stream(url, response, make())
             except SilentStream as error:
                 if not streams:
                     raise BadReply("the stream had no reply in it") from error
@@ -219,11 +212,6 @@ class ServerSession:
             return await gather_once()
 
         return await self._retry_while_busy(url, gather_once)
-
-    async def _gather_reply(self, url: str, body: dict[str, Any], gathered: G) -> G | BusyAnswer:
-        async with self._send_request(url, body) as response:
-            busy = await self._check_status(url, response)
-            return busy or await self._read_stream(url, response, gathered)
 
     async def _retry_while_busy(
         self, url: str, once: Callable[[], Awaitable[T | BusyAnswer]], *, hasty: bool = False
@@ -341,8 +329,8 @@ class ServerSession:
         return self._find_late_error(url, reply) or reply
 
     async def _read_stream(
-        self, url: str, response: httpx2.Response, gathered: G
-    ) -> G | BusyAnswer:
+        self, url: str, response: httpx2.Response, gathered: ChatGatherer
+    ) -> ChatGatherer | BusyAnswer:
         if endpoint.kind_of(response) not in endpoint.STREAMS:
             chunk = await self._read_json(url, response)
             if isinstance(chunk, BusyAnswer):

@@ -10,11 +10,12 @@ texts compared, and what a server can do is what it was seen to do (`client.conn
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol, assert_never
+from typing import Any, assert_never
 
 from osler.llm.core.base import Completion, Message, Sampling
+from osler.llm.core.grammar import Grammar
 from osler.llm.server import replies
 from osler.llm.server.endpoint import BadReply
 from osler.llm.server.replies import ChatGatherer
@@ -61,6 +62,8 @@ class DialectTraits:
     """Set where it continues a message of the assistant's."""
     lists_models: bool = False
     """Set where its list of models is complete, so that a name that is missing is an error."""
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    """Fields that switch off the cutting of tails: the paper samples by temperature alone."""
 
 
 TRAITS: Mapping[Dialect, DialectTraits] = {
@@ -70,6 +73,7 @@ TRAITS: Mapping[Dialect, DialectTraits] = {
         (ConstraintKind.GRAMMAR, ConstraintKind.SCHEMA),
         ScoringMethod.FORCED,
         continues=True,
+        sampling={"top_k": 0, "top_p": 1.0, "min_p": 0.0},
     ),
     Dialect.VLLM: DialectTraits(
         ("/version",),
@@ -78,9 +82,14 @@ TRAITS: Mapping[Dialect, DialectTraits] = {
         ScoringMethod.ECHO,
         continues=True,
         lists_models=True,
+        sampling={"top_k": -1, "top_p": 1.0, "min_p": 0.0},
     ),
     Dialect.OLLAMA: DialectTraits(("/api/version",), "version", lists_models=True),
-    Dialect.OPENROUTER: DialectTraits(key="supported_parameters"),
+    Dialect.OPENROUTER: DialectTraits(
+        key="supported_parameters",
+        # Else a provider that knows none of the fields may be chosen, and ignores them.
+        sampling={"provider": {"require_parameters": True}},
+    ),
     Dialect.GENERIC: DialectTraits(),
 }
 """Every dialect, in the order in which they are looked for."""
@@ -105,23 +114,6 @@ class ServerProfile:
     """Fields that it refused and that are left out since."""
 
 
-class ReplyConstraint(Protocol):
-    """A constraint on replies in the forms that servers take; each may be absent."""
-
-    @property
-    def gbnf(self) -> str: ...
-    @property
-    def json_schema(self) -> Mapping[str, Any] | None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ConstraintValues:
-    """A `ReplyConstraint` as plain values."""
-
-    gbnf: str = ""
-    json_schema: Mapping[str, Any] | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class ChatReply:
     """The completion of a chat, and how much of it was reported."""
@@ -133,11 +125,7 @@ class ChatReply:
     """Set when log-probabilities of the text exist that the reply does not report."""
 
 
-def constraint_of(sampling: Sampling) -> ReplyConstraint | None:
-    return sampling.grammar
-
-
-def constraint_fields(server: ServerProfile, rule: ReplyConstraint) -> dict[str, Any] | None:
+def constraint_fields(server: ServerProfile, rule: Grammar) -> dict[str, Any] | None:
     """Returns the fields that hold a reply to the rule; None where this server cannot."""
     match server.dialect:
         case Dialect.LLAMA_CPP:
@@ -156,7 +144,7 @@ def constraint_fields(server: ServerProfile, rule: ReplyConstraint) -> dict[str,
 
 
 def _first_field(
-    server: ServerProfile, rule: ReplyConstraint, names: Mapping[ConstraintKind, str]
+    server: ServerProfile, rule: Grammar, names: Mapping[ConstraintKind, str]
 ) -> dict[str, Any] | None:
     forms = {ConstraintKind.GRAMMAR: rule.gbnf, ConstraintKind.SCHEMA: rule.json_schema}
     # `names` is in the order of exactness: the first form that both sides have is taken.
@@ -166,7 +154,7 @@ def _first_field(
     return None
 
 
-def _response_format(server: ServerProfile, rule: ReplyConstraint) -> dict[str, Any] | None:
+def _response_format(server: ServerProfile, rule: Grammar) -> dict[str, Any] | None:
     if rule.json_schema is None or ConstraintKind.SCHEMA not in server.kinds:
         return None
     named = {"name": "reply", "strict": True, "schema": rule.json_schema}
@@ -199,44 +187,33 @@ def chat_body(
     """Makes the body of a chat; `held` comes from `constraint_fields`."""
     if server.dialect is Dialect.OLLAMA:
         return {**to_ollama(model, messages, sampling), **held}
+    fields = {
+        "messages": list_messages(messages),
+        **({"logprobs": True, "top_logprobs": sampling.top} if sampling.top else {}),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        **(turn_fields(messages) if server.dialect is Dialect.VLLM else {}),
+        **held,
+    }
+    if "max_tokens" in server.without:
+        fields["max_completion_tokens"] = sampling.max_tokens
+    return request_body(server, model, sampling, fields)
+
+
+def request_body(
+    server: ServerProfile, model: str, sampling: Sampling, fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Makes the body of a chat or a completion: what both have, and `fields`."""
     body = {
         "model": model,
-        "messages": list_messages(messages),
         "temperature": sampling.temperature,
         "max_tokens": sampling.max_tokens,
         "seed": sampling.seed,
         **({"stop": list(sampling.stop)} if sampling.stop else {}),
-        **({"logprobs": True, "top_logprobs": sampling.top} if sampling.top else {}),
-        "stream": True,
-        "stream_options": {"include_usage": True},
-        **sampling_fields(server.dialect),
-        **_continuing_fields(server.dialect, messages),
-        **held,
+        **TRAITS[server.dialect].sampling,
+        **fields,
     }
-    if "max_tokens" in server.without:
-        body["max_completion_tokens"] = sampling.max_tokens
     return {name: value for name, value in body.items() if name not in server.without}
-
-
-def sampling_fields(dialect: Dialect) -> dict[str, Any]:
-    """Switches off tail cutting: the paper samples by temperature alone."""
-    match dialect:
-        case Dialect.LLAMA_CPP:
-            return {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
-        case Dialect.VLLM:
-            return {"top_k": -1, "top_p": 1.0, "min_p": 0.0}
-        case Dialect.OPENROUTER:
-            # Else a provider that knows none of the fields may be chosen, and ignores them.
-            return {"provider": {"require_parameters": True}}
-        case Dialect.GENERIC | Dialect.OLLAMA:
-            return {}
-        case _:
-            assert_never(dialect)
-
-
-def _continuing_fields(dialect: Dialect, messages: Sequence[Message]) -> dict[str, Any]:
-    """Tells a server that asks for it whether the last message is to be continued."""
-    return dict(turn_fields(messages)) if dialect is Dialect.VLLM else {}
 
 
 def list_messages(messages: Sequence[Message]) -> list[dict[str, str]]:

@@ -290,10 +290,7 @@ def extract_complaint(reply: Any) -> str:
 
 def refused_field(text: str) -> str:
     """Returns the request's field that a complaint is about; empty when it names none."""
-    try:
-        field = json.loads(text)["error"]["param"]
-    except (ValueError, RecursionError, LookupError, TypeError):
-        field = None
+    field = _part_of_error(text, "param")
     if isinstance(field, str):
         return field
     complaint = read_complaint(text)
@@ -304,10 +301,15 @@ def refused_field(text: str) -> str:
 def refuses_key(text: str) -> bool:
     """Whether a complaint of another status than 401 is about the key: LiteLLM's proxy, without a
     database of keys, says so of each but its own."""
+    return bool(_part_of_error(text, "type") == "no_db_connection")
+
+
+def _part_of_error(text: str, name: str) -> Any:
+    """A part of the error that a reply is; `None` where it has none."""
     try:
-        return bool(json.loads(text)["error"]["type"] == "no_db_connection")
+        return json.loads(text)["error"][name]
     except (ValueError, RecursionError, LookupError, TypeError):
-        return False
+        return None
 
 
 def extract_code(reply: Any) -> int:

@@ -224,9 +224,11 @@ class ChatGatherer:
         return self._is_over()
 
     def take_whole(self, reply: Any) -> None:
+        """Takes the reply of a server that does not stream."""
         self._whole = self._translate(reply)
 
     def broken_off(self) -> bool:
+        """Whether the stream ended before the reply did. Raises `BadReply` when it was empty."""
         if not self._pieces:
             raise BadReply("the stream had no reply in it")
         return self._finish is None
