@@ -21,7 +21,7 @@ from osler.llm.reading.answers import declines, find_marks, find_tags
 from osler.llm.server import dialects, replies
 from osler.llm.server.client import OpenAIModel
 from osler.llm.server.connection import KeyRefused
-from osler.llm.server.endpoint import BadReply, complained_context
+from osler.llm.server.endpoint import BadReply, complained_context, mapping_at
 from osler.llm.server.replies import ask_to_continue
 from osler.probe.findings import Place, Thinking
 
@@ -258,7 +258,5 @@ def _share_of(tokens: int, whole: int, spoken: int) -> int:
 
 
 def _hidden_tokens(whole: Any) -> int:
-    usage = whole.get("usage")
-    details = usage.get("completion_tokens_details") if isinstance(usage, Mapping) else None
-    count = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    count = mapping_at(whole, "usage", "completion_tokens_details").get("reasoning_tokens")
     return count if isinstance(count, int) and count > 0 else 0

@@ -37,7 +37,7 @@ from osler.llm.server.dialects import (
     ServerProfile,
     request_body,
 )
-from osler.llm.server.endpoint import BadReply, join_fields
+from osler.llm.server.endpoint import BadReply, join_fields, mapping_at
 from osler.llm.server.probe import DROPPABLE, unless_refused
 from osler.llm.server.replies import ask_to_continue, continue_reply
 from osler.types import Usage
@@ -322,8 +322,7 @@ def to_chat_reply(reply: Any) -> dict[str, Any]:
     """Translates a completion's reply to a chat's. Raises `BadReply` for one without a text."""
     choice = replies.first_choice(reply)
     text = replies.require_key(choice, "text", str, "the first choice")
-    entry = choice.get("logprobs")
-    logprobs = entry if isinstance(entry, Mapping) else {}
+    logprobs = mapping_at(choice, "logprobs")
     # llama.cpp's server tells them as in a chat.
     entries = logprobs.get("content") or _legacy_entries(logprobs)
     chat = {

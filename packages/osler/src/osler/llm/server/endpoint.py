@@ -170,6 +170,13 @@ DONE = "[DONE]"
 """End of an event stream of the OpenAI interface."""
 
 
+def mapping_at(holder: Any, *keys: str) -> Mapping[str, Any]:
+    """The mapping at these keys, one within the other; an empty one where there is none."""
+    for key in keys:
+        holder = holder.get(key) if isinstance(holder, Mapping) else None
+    return holder if isinstance(holder, Mapping) else {}
+
+
 class BadReply(ValueError):
     """Raised for a reply that breaks the interface; its text says what is wrong."""
 
@@ -314,8 +321,7 @@ def _part_of_error(text: str, name: str) -> Any:
 
 def extract_code(reply: Any) -> int:
     """Returns the status in an error that came inside a reply; 0 when there is none."""
-    error = reply.get("error") if isinstance(reply, dict) else None
-    code = error.get("code") if isinstance(error, dict) else None
+    code = mapping_at(reply, "error").get("code")
     if isinstance(code, str) and code.isascii() and code.isdigit():
         return int(code[:3])
     return code if isinstance(code, int) else 0

@@ -15,7 +15,7 @@ from osler.llm.server.connection import (
     ServerSession,
 )
 from osler.llm.server.dialects import TRAITS, Dialect, ServerProfile
-from osler.llm.server.endpoint import BadReply
+from osler.llm.server.endpoint import BadReply, mapping_at
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ async def _identify_dialect(line: ServerSession, entries: list[Mapping[str, Any]
     for dialect, traits in TRAITS.items():
         for path in traits.endpoints:
             reply = await ask_root(line, path)
-            if isinstance(reply, Mapping) and reply.get(traits.key):
+            if mapping_at(reply).get(traits.key):
                 return dialect
         if not traits.endpoints and any(traits.key in entry for entry in entries):
             return dialect
@@ -87,7 +87,7 @@ async def ask_root(line: ServerSession, path: str, body: dict[str, Any] | None =
 
 def model_entries(models: Any) -> list[Mapping[str, Any]]:
     """The entries of a list of models; none of what is no list."""
-    listed = models.get("data") if isinstance(models, Mapping) else None
+    listed = mapping_at(models).get("data")
     return [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
 
 
@@ -123,7 +123,7 @@ async def read_facts(api: ServerClient, dialect: Dialect) -> ServerFacts:
     """Reads what the server tells. Raises `ModelUnreachable` and `KeyRefused`."""
     async with api.open() as line:
         listed = model_entries(await ask_models(line))
-        models = tuple(str(one["id"]) for one in listed if one.get("id"))
+        models = _names_of(listed)
         match dialect:
             case Dialect.LLAMA_CPP:
                 return await _read_llama(line, models)
@@ -139,8 +139,11 @@ async def read_facts(api: ServerClient, dialect: Dialect) -> ServerFacts:
 async def list_models(api: ServerClient) -> tuple[str, ...]:
     """Names of the models that the server lists. Raises as a request does."""
     async with api.open() as line:
-        listed = model_entries(await line.request_json("/models", hasty=True))
-    return tuple(str(one["id"]) for one in listed if one.get("id"))
+        return _names_of(model_entries(await line.request_json("/models", hasty=True)))
+
+
+def _names_of(entries: list[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(str(one["id"]) for one in entries if one.get("id"))
 
 
 def _find_window(entries: list[Mapping[str, Any]], model: str) -> int | None:
@@ -158,29 +161,25 @@ def _whole(value: Any) -> int | None:
 
 
 async def _read_llama(line: ServerSession, models: tuple[str, ...]) -> ServerFacts:
-    told = await ask_root(line, "/props")
-    props = told if isinstance(told, Mapping) else {}
-    usual = props.get("default_generation_settings")
-    context = _whole(usual.get("n_ctx")) if isinstance(usual, Mapping) else None
+    props = mapping_at(await ask_root(line, "/props"))
+    context = _whole(mapping_at(props, "default_generation_settings").get("n_ctx"))
     return ServerFacts(models, context, slots=_whole(props.get("total_slots")))
 
 
 async def _read_ollama(
     line: ServerSession, models: tuple[str, ...], endpoint: Endpoint
 ) -> ServerFacts:
-    told = await ask_root(line, "/api/ps")
-    running = told.get("models") if isinstance(told, Mapping) else None
+    running = mapping_at(await ask_root(line, "/api/ps")).get("models")
     names = (endpoint.model, f"{endpoint.model}:latest")
     allotted = [
         _whole(one.get("context_length"))
         for one in (running if isinstance(running, list) else [])
-        if isinstance(one, Mapping) and one.get("name") in names
+        if mapping_at(one).get("name") in names
     ]
     shown = await ask_root(line, "/api/show", {"model": endpoint.model})
-    info = shown.get("model_info") if isinstance(shown, Mapping) else None
     own = [
         _whole(value)
-        for key, value in (info.items() if isinstance(info, Mapping) else ())
+        for key, value in mapping_at(shown, "model_info").items()
         if str(key).endswith(".context_length")
     ]
     return ServerFacts(models, next(iter(allotted), None), next(iter(own), None))

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from osler.llm.core.base import Completion, Message, TokenScore
 from osler.llm.core.spans import decode_pieces
 from osler.llm.core.thinking import split_thinking, without_spans
-from osler.llm.server.endpoint import BadReply
+from osler.llm.server.endpoint import BadReply, mapping_at
 from osler.prompts import render_prompt
 from osler.text import is_cjk, join_surrogates, language_of
 from osler.types import Usage
@@ -51,8 +51,7 @@ def require_key(holder: Any, key: str, kind: type[Any], where: str) -> Any:
 
 def token_entries(choice: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """Returns the entries of the reply's tokens; empty when there are none."""
-    logprobs = choice.get("logprobs")
-    listed = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    listed = mapping_at(choice, "logprobs").get("content")
     if not isinstance(listed, list):
         return ()
     if not all(isinstance(entry, Mapping) for entry in listed):
@@ -103,15 +102,12 @@ def top_entries(entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 def read_usage(reply: Mapping[str, Any], seconds: float) -> Usage:
     """Reads the usage; servers may leave any of it out, which counts as 0."""
-    usage = reply.get("usage")
-    usage = usage if isinstance(usage, Mapping) else {}
-    details = usage.get("prompt_tokens_details")
-    details = details if isinstance(details, Mapping) else {}
+    usage = mapping_at(reply, "usage")
     return Usage(
         calls=1,
         prompt_tokens=_read_count(usage.get("prompt_tokens")),
         completion_tokens=_read_count(usage.get("completion_tokens")),
-        cached_tokens=_read_count(details.get("cached_tokens")),
+        cached_tokens=_read_count(mapping_at(usage, "prompt_tokens_details").get("cached_tokens")),
         seconds=round(seconds, 3),
     )
 
@@ -260,8 +256,7 @@ class ChatGatherer:
         )
         self._add_piece("refusal", delta.get("refusal"))
         self._add_calls(delta.get("tool_calls"))
-        logprobs = choice.get("logprobs")
-        entries = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+        entries = mapping_at(choice, "logprobs").get("content")
         self._entries += entries if isinstance(entries, list) else []
         finish = choice.get("finish_reason")
         self._finish = str(finish) if finish else self._finish

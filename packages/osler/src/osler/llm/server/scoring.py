@@ -15,7 +15,7 @@ from osler.llm.core.base import Message, TokenScore, raw_text
 from osler.llm.core.spans import decode_pieces, token_scores
 from osler.llm.server import replies
 from osler.llm.server.dialects import ScoringMethod, list_messages, turn_fields
-from osler.llm.server.endpoint import BadReply
+from osler.llm.server.endpoint import BadReply, mapping_at
 
 _FORCE = 1_000.0
 """Logit bias that no raw logit reaches."""
@@ -99,7 +99,7 @@ async def _tokenise_ids(
     else:
         fields = {"messages": list_messages(text)}
     reply = await ask("/tokenize", fields | more, root=True)
-    ids = reply.get("tokens") if isinstance(reply, Mapping) else None
+    ids = mapping_at(reply).get("tokens")
     if not isinstance(ids, list) or not all(isinstance(one, int) for one in ids):
         raise BadReply("/tokenize gave no tokens")
     return ids
