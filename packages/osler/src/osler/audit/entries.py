@@ -15,6 +15,7 @@ from platformdirs import user_state_dir
 
 from osler.errors import StorageFailed, translate_os_errors
 from osler.kb.store.durable import write_private
+from osler.llm.core.cache import hash_file
 from osler.settings import Settings
 from osler.trace import Answered, Event, Retrieved, Sink
 from osler.types import Question
@@ -119,10 +120,6 @@ def record_reading(settings: Settings, verb: str, asked: str, shown: list[str]) 
     if settings.audit.log != "off":
         entry = {"what": f"command.{verb}", "asked": content_of(settings, asked), "shown": shown}
         write_entry(settings, entry)
-
-
-def hash_file(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 class HeldAnswer:

@@ -4,7 +4,6 @@ which of its evidence has changed since.
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
@@ -20,6 +19,7 @@ from osler.build.online_sources import cached_passage
 from osler.errors import BadRun, StorageFailed, UnknownPassage
 from osler.kb.base import KnowledgeBase
 from osler.kb.store.durable import make_folders, move_folder
+from osler.llm.core.cache import hash_file
 from osler.llm.recording.tape import Tape
 from osler.methods.omni.dossier import SavedPlan
 from osler.methods.omni.planners import SourceDescription
@@ -77,13 +77,9 @@ def read_whole_run(folder: Path) -> RunRecord:
     """As `read_record`; raises `BadRun` also where another file of it is not as it was written."""
     record = read_record(folder)
     for name, wanted in record.hashes.items():
-        if (folder / name).is_file() and _hash(folder / name) != wanted:
+        if (folder / name).is_file() and hash_file(folder / name) != wanted:
             raise BadRun(f"{folder / name} is damaged: it is not as it was written")
     return record
-
-
-def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def run_folders(folder: Path) -> list[Path]:
@@ -109,7 +105,7 @@ def write_run(folder: Path, record: RunRecord, events: Sequence[Event], tape: Ta
         draft.mkdir(mode=0o700)
         _write_lines(draft / EVENTS, map(to_line, events))
         _write_lines(draft / TAPE, tape.to_lines())
-        record = replace(record, hashes={name: _hash(draft / name) for name in (EVENTS, TAPE)})
+        record = replace(record, hashes={name: hash_file(draft / name) for name in (EVENTS, TAPE)})
         text = _record_adapter().dump_json(record, indent=2).decode()
         (draft / RECORD).write_text(text + "\n", encoding="utf-8")
         move_folder(draft, folder)

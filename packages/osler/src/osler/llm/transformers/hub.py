@@ -12,11 +12,12 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from osler.errors import BadConfig, ModelError, ModelMissing
+from osler.llm.core.cache import hash_file
 
 Device = Literal["cpu", "cuda", "auto"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
@@ -79,8 +80,7 @@ def weights_fingerprint(weights: Weights) -> str:
     files = [weights] if weights.is_file() else _defining_files(weights)
     digest = sha256()
     for path in files:
-        with path.open("rb") as file:
-            digest.update(path.name.encode() + file_digest(file, "sha256").digest())
+        digest.update(path.name.encode() + bytes.fromhex(hash_file(path)))
     return digest.hexdigest()[:12]
 
 
