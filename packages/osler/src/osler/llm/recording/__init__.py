@@ -41,7 +41,7 @@ from osler.llm.recording.tape import (
     plain_request,
     sampling_values,
 )
-from osler.types import Hit, Relevance, Retriever
+from osler.types import Hit
 
 T = TypeVar("T")
 
@@ -118,15 +118,15 @@ def wrap_model(model: LanguageModel, boundary: Boundary, identity: str = "") -> 
 
 @dataclass(frozen=True)
 class WrappedRetriever:
-    """A `Retriever` behind a boundary; None behind a player."""
+    """A `Retriever` behind a boundary."""
 
     name: str
-    retriever: Retriever | None
+    retriever: Any
+    """None behind a player."""
     boundary: Boundary
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         async def work() -> tuple[Hit, ...]:
-            assert self.retriever is not None  # noqa: S101 - a player does not call it
             return tuple(await self.retriever.search(query, k=k))
 
         return list(await self.boundary.call("search", (self.name, query, k), work))
@@ -134,18 +134,18 @@ class WrappedRetriever:
 
 @dataclass(frozen=True)
 class WrappedRelevance:
-    """A `Relevance` scorer behind a boundary; None behind a player."""
+    """A `Relevance` scorer behind a boundary."""
 
     name: str
-    scorer: Relevance | None
+    scorer: Any
+    """None behind a player."""
     boundary: Boundary
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        async def work() -> tuple[float, ...]:
-            assert self.scorer is not None  # noqa: S101 - a player does not call it
-            return await self.scorer.relevance(query, texts)
-
-        return await self.boundary.call("relevance", (self.name, query, tuple(texts)), work)
+        asked = (self.name, query, tuple(texts))
+        return await self.boundary.call(
+            "relevance", asked, lambda: self.scorer.relevance(query, texts)
+        )
 
 
 _DIFF_LINES, _WIDTH = 24, 160
@@ -195,7 +195,11 @@ class TapePlayer:
     def _make_miss(self, kind: Kind, asked: list[Any]) -> TapeMiss:
         wanted = _readable_lines(asked)
         known = [_readable_lines(e.asked) for q in self._left.values() for e in q if e.kind == kind]
-        nearest = max(known, key=lambda lines: _line_likeness(lines, wanted), default=None)
+        nearest = max(
+            known,
+            key=lambda lines: SequenceMatcher(None, lines, wanted, False).ratio(),
+            default=None,
+        )
         return TapeMiss(
             f"this {kind} was never recorded: {_shorten_line(wanted[-1])}",
             fix="the code or the prompt changed since; run `osler ask` again",
@@ -224,10 +228,6 @@ def _readable_lines(asked: list[Any] | str) -> list[str]:
         else:
             lines += str(part).splitlines() or [""]
     return lines
-
-
-def _line_likeness(one: list[str], other: list[str]) -> float:
-    return SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
 def _show_difference(recorded: list[str], wanted: list[str]) -> str:
