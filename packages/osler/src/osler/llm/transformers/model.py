@@ -28,6 +28,7 @@ from osler.llm.transformers.decoding import (
     Check,
     GrowingReply,
     PrefixCache,
+    Span,
     TokenCodec,
     make_chooser,
 )
@@ -191,21 +192,17 @@ class TransformersModel:
 
     def _score_text(self, context: Sequence[Message] | str, text: str, check: Check) -> Scored:
         began = time.perf_counter()
-        ids, spans = self._tokenise_given(text, context)
-        before = self._tokenise_context(context, longest=len(ids))
-        self._read_all_but_last(before, check)
+        last, ids, spans = self._read_context(context, text, check)
         logprobs: list[float] = []
-        for logits in self._scoring.read([before[-1], *ids[:-1]], keep=len(ids), check=check):
+        for logits in self._scoring.read([last, *ids[:-1]], keep=len(ids), check=check):
             block = ids[len(logprobs) : len(logprobs) + len(logits)]
             logprobs += _logprobs_of(logits, block)
         return _make_scored(text, spans, logprobs, began)
 
     def _attend_text(self, context: Sequence[Message] | str, text: str, check: Check) -> Attended:
         began = time.perf_counter()
-        ids, spans = self._tokenise_given(text, context)
-        before = self._tokenise_context(context, longest=len(ids))
-        self._read_all_but_last(before, check)
-        logits, paid = self._scoring.read_attention([before[-1], *ids])
+        last, ids, spans = self._read_context(context, text, check)
+        logits, paid = self._scoring.read_attention([last, *ids])
         raw = logits[:-1].float().log_softmax(-1)
         entropies: list[float] = (-(raw.exp() * raw).sum(-1)).clamp(min=0.0).tolist()
         rows: list[list[float]] = paid[1:, -len(ids) :].tolist()
@@ -217,29 +214,27 @@ class TransformersModel:
             scored.usage,
         )
 
-    def _read_all_but_last(self, before: Sequence[int], check: Check) -> None:
-        """Reads the context apart, so that a text scores the same whether it was cached or not."""
-        cached = self._scoring.keep_prefix(before[:-1])
-        for _ in self._scoring.read(before[cached:-1], keep=0, check=check):
-            raise AssertionError("no logits were asked for")
+    def _read_context(
+        self, context: Sequence[Message] | str, text: str, check: Check
+    ) -> tuple[int, list[int], list[Span]]:
+        """Reads the context but for its last token; returns that, and the text's ids and spans.
 
-    def _tokenise_given(
-        self, text: str, context: Sequence[Message] | str
-    ) -> tuple[list[int], list[tuple[int, int]]]:
+        It is read apart, so that a text scores the same whether it was cached or not.
+        """
         ids, spans = self._pieces.ids_and_spans(text, special=raw_text(context) is not None)
         if not ids:
             raise ModelError("there is no text to score")
-        return ids, spans
-
-    def _tokenise_context(self, context: Sequence[Message] | str, *, longest: int) -> list[int]:
         if isinstance(context, str):
             before = self._pieces.token_ids(context, begins=True)
         else:
             before = self._tokenise_prompt(context, self._apply_template(context))
         if not before:
             raise ModelError(f"{self.name}: there is no token before the text to score")
-        self._require_room(before, longest)
-        return before
+        self._require_room(before, len(ids))
+        cached = self._scoring.keep_prefix(before[:-1])
+        for _ in self._scoring.read(before[cached:-1], keep=0, check=check):
+            raise AssertionError("no logits were asked for")
+        return before[-1], ids, spans
 
     def _tokenise_prompt(self, messages: Sequence[Message], prompt: str) -> list[int]:
         # A template writes the first token itself; a raw prompt has none.
@@ -300,7 +295,7 @@ def _logprobs_of(logits: Any, ids: Sequence[int]) -> list[float]:
 
 
 def _make_scored(
-    text: str, spans: Sequence[tuple[int, int]], logprobs: Sequence[float], began: float
+    text: str, spans: Sequence[Span], logprobs: Sequence[float], began: float
 ) -> Scored:
     tokens = token_scores(text, spans, logprobs)
     seconds = round(time.perf_counter() - began, 3)
