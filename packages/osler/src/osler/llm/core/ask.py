@@ -285,9 +285,6 @@ def _append_turn(turns: list[Message], message: Message, *, between: str) -> Non
     turns.append(message)
 
 
-_T = TypeVar("_T")
-
-
 @dataclass(frozen=True)
 class Speaker:
     """A model, its role in a run, and its decoding settings."""
@@ -305,14 +302,14 @@ class Speaker:
     async def ask(
         self,
         prompt: RenderedPrompt,
-        parse: Callable[[Completion], _T],
+        parse: Callable[[Completion], T],
         run: Run,
         *,
         grammar: Grammar | None = None,
         top: int = 0,
         shown: Sequence[Message] = (),
         repairs: int = REPAIRS,
-    ) -> _T:
+    ) -> T:
         """Returns the parsed reply to one prompt. Raises `MalformedOutput` after the repairs of
         `ask`.
 

@@ -151,15 +151,7 @@ _SWAPPED_OUT_MIB = 512
 class LlamaEngine:
     """A llama.cpp server on one GGUF file, loaded at the first use."""
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        name: str,
-        context: int,
-        threads: int,
-        slots: int,
-    ) -> None:
+    def __init__(self, path: Path, *, name: str, context: int, threads: int, slots: int) -> None:
         self.path = path
         self.name = name
         self.context = context
@@ -256,7 +248,7 @@ class LlamaEngine:
         params.kv_unified = True
         params.kv_unified_per_slot = self.context
         params.n_ctx = self._pairs * (self.context + min(self.context, _SCORING_CONTEXT))
-        # A conversation and a scoring slot for each pair: see `slots.py`.
+        # A conversation and a scoring slot for each pair: see `SlotPool`.
         params.n_parallel = 2 * self._pairs
         params.cache_idle_slots = False  # else the slot that waits is emptied
         params.cache_ram_mib = _SWAPPED_OUT_MIB

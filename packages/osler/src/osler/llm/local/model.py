@@ -4,10 +4,10 @@ Facts that this file rests on (each has a test in `tests/unit/llm/test_local.py`
 
 * log-probabilities are of the raw model, before grammar and temperature;
 * given texts are scored in batches (`batch_scoring.py`), and one token a step where that
-  is not to be had (`forced_scoring.py`): the two agree within the engine's own noise;
+  is not to be had (`ForcedScorer`): the two agree within the engine's own noise;
 * a token that is only part of a character is never reported as the chosen one, so a
   reply that has some is scored anew;
-* a prefix stays cached per slot: `llm/local/slots.py` says which request goes where.
+* a prefix stays cached per slot: `llm/local/engine.py` says which request goes where.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -54,14 +55,10 @@ class LlamaCpp:
         timeout_s: float = 3_600.0,
     ) -> None:
         self.path = path
-        self._name = name
-        self._engine = LlamaEngine(
-            path,
-            name=name,
-            context=context,
-            threads=threads,
-            slots=slots,
-        )
+        self.name = name
+        self.context = context
+        """Tokens of one prompt and its reply, at most."""
+        self._engine = LlamaEngine(path, name=name, context=context, threads=threads, slots=slots)
         self.allowance = ThinkingAllowance()
         self._slots = slots
         self._timeout_s = timeout_s
@@ -70,15 +67,6 @@ class LlamaCpp:
         self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]
         self._gates = WeakKeyDictionary()
         self._pieces: dict[int, bytes] = {}
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def context(self) -> int:
-        """Tokens of one prompt and its reply, at most."""
-        return self._engine.context
 
     def load(self) -> None:
         """Loads the weights now instead of at the first call. Raises `ModelMissing`."""
@@ -252,24 +240,19 @@ _LOOKUPS = (300, 3_000, 1_000_000)
 """Numbers of likeliest tokens to ask for until the wanted one is among them."""
 
 
+@dataclass
 class ForcedScorer:
     """Scores token sequences in one slot of the engine's server."""
 
-    def __init__(
-        self,
-        engine: LlamaEngine,
-        slot: int,
-        stop: threading.Event,
-        pieces: Mapping[int, bytes],
-        plain: int,
-    ) -> None:
-        """`pieces`: the tokens' bytes; `plain`: any token that is whole characters."""
-        self._engine = engine
-        self._slot = slot
-        self._stop = stop
-        self._pieces = pieces
-        self._plain = plain
-        self._cached = -1
+    engine: LlamaEngine
+    slot: int
+    stop: threading.Event
+    pieces: Mapping[int, bytes]
+    """The tokens' bytes."""
+    plain: int
+    """Any token that is whole characters."""
+    cached: int = -1
+    """Tokens of the first prompt that were not read again; below 0 before that."""
 
     def score(self, prefix: list[int], texts: Sequence[Tokens]) -> TextScores:
         """Scores each text after the prefix. Raises `ModelError`; `CallStopped` once stopped."""
@@ -278,46 +261,46 @@ class ForcedScorer:
         if len(texts) > 1:
             # Read alone or behind a long prompt, a token differs by as much as 0.1 nats: after
             # this every text begins from the same cached state, whichever comes first.
-            self._force_entry(prefix, self._plain, 1)
+            self._force_entry(prefix, self.plain, 1)
         for text in texts:
             for i, token in enumerate(text):
                 if text[: i + 1] not in known:
                     known[text[: i + 1]] = self.force_token([*prefix, *text[:i]], token)
         scores = tuple(tuple(known[text[: i + 1]] for i in range(len(text))) for text in texts)
-        return TextScores(scores, min(self._cached, len(prefix)))
+        return TextScores(scores, min(self.cached, len(prefix)))
 
     def force_token(self, prompt: list[int], token: int) -> float:
         """Returns the raw model's log-probability of `token` after `prompt`."""
         try:
-            self._pieces[token].decode("utf-8")
+            self.pieces[token].decode("utf-8")
         except UnicodeDecodeError:
             return self.look_up_token(prompt, token)
         entry = self._force_entry(prompt, token, 1)
         if entry["id"] != token:
-            raise ModelError(f"{self._engine.name}: the engine did not take the token {token}")
+            raise ModelError(f"{self.engine.name}: the engine did not take the token {token}")
         return float(entry["logprob"])
 
     def look_up_token(self, prompt: list[int], token: int) -> float:
         """Returns the same, found among the likeliest."""
         for count in _LOOKUPS:
-            for entry in self._force_entry(prompt, self._plain, count)["top_logprobs"]:
+            for entry in self._force_entry(prompt, self.plain, count)["top_logprobs"]:
                 if entry["id"] == token:
                     return float(entry["logprob"])
-        raise ModelError(f"{self._engine.name}: token {token} has no log-probability")
+        raise ModelError(f"{self.engine.name}: token {token} has no log-probability")
 
     def _force_entry(self, prompt: list[int], token: int, count: int) -> Any:
         """Returns the engine's entry of the forced token, and of the `count` likeliest."""
-        reply = self._engine.run_request(
+        reply = self.engine.run_request(
             {
                 "prompt": prompt,
                 "n_predict": 1,
                 "n_probs": count,
                 "temperature": 0.0,
                 "logit_bias": [[token, _FORCE]],
-                "id_slot": self._slot,
+                "id_slot": self.slot,
             },
-            self._stop,
+            self.stop,
         )
-        if self._cached < 0:
-            self._cached = reply["timings"]["cache_n"]
+        if self.cached < 0:
+            self.cached = reply["timings"]["cache_n"]
         return reply["entries"][0]

@@ -163,7 +163,14 @@ class Grammar:
 
     @property
     def gbnf(self) -> str:
-        return write_gbnf(self.root)
+        """Rules for llama.cpp and vLLM; named parts are rules, in the order of first use.
+
+        Raises `ValueError` when two different parts have one name.
+        """
+        rules: dict[str, Node] = {}
+        _collect_rules(self.root, rules)
+        parts = {"root": self.root, **rules}
+        return "\n".join(f"{name} ::= {_gbnf_node(part)}" for name, part in parts.items())
 
     @property
     def json_schema(self) -> dict[str, Any] | None:
@@ -261,18 +268,6 @@ class _Matcher:
 
 
 _PLAIN = re.compile(r"[0-9A-Za-z]")
-
-
-def write_gbnf(root: Node) -> str:
-    """Writes rules for llama.cpp and vLLM; named parts are rules, in the order of first use.
-
-    Raises `ValueError` when two different parts have one name.
-    """
-    rules: dict[str, Node] = {}
-    _collect_rules(root, rules)
-    lines = [f"root ::= {_gbnf_node(root)}"]
-    lines += [f"{name} ::= {_gbnf_node(part)}" for name, part in rules.items()]
-    return "\n".join(lines)
 
 
 def _collect_rules(node: Node, rules: dict[str, Node]) -> None:
