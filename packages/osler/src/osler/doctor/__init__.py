@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -21,6 +21,7 @@ from osler.danger.notice import ANYWHERE
 from osler.doctor.abilities import Ability, probe_models
 from osler.errors import KnowledgeBaseMissing, OslerError
 from osler.kb.store.access import FILE as DATABASE
+from osler.kb.store.durable import probe_folder
 from osler.settings import Settings
 from osler.sources.catalogue import ALL_SOURCES, EMR
 from osler.sources.patients import FILE as KEY
@@ -61,20 +62,20 @@ def run_checks(settings: Settings) -> Iterator[Check]:
         ("files", _check_files),
         ("encryption", _check_encryption),
     ):
-        yield _run_check(name, look, settings)
+        try:
+            check = look(settings)
+        except OslerError as error:
+            check = Check(name, "fail", error.message, error.fix)
+        yield check
 
 
-def _run_check(name: str, look: Callable[[Settings], Check], settings: Settings) -> Check:
-    try:
-        return look(settings)
-    except OslerError as error:
-        return Check(name, "fail", error.message, error.fix)
+def _nearest_there(place: Path) -> Path:
+    """The place, or the lowest folder above it that exists."""
+    return next(each for each in (place, *place.parents) if each.exists())
 
 
 def _check_disk(settings: Settings) -> Check:
-    place = settings.home
-    while not place.exists():
-        place = place.parent
+    place = _nearest_there(settings.home)
     free = shutil.disk_usage(place).free
     detail = f"{free / 1e9:.1f} GB free in {place}"
     if free < _LEAST_FREE:
@@ -85,10 +86,7 @@ def _check_disk(settings: Settings) -> Check:
 def _check_runs(settings: Settings) -> Check:
     folder = settings.runs.path
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".doctor"
-        probe.write_text("", encoding="utf-8")
-        probe.unlink()
+        probe_folder(folder)
     except OSError as error:
         fix = "set runs.path to a folder that can be written, or runs.keep = false"
         return Check("runs", "fail", f"{folder}: {error.strerror}", fix)
@@ -260,9 +258,7 @@ def disk_encryption(place: Path, *, root: Path = Path("/")) -> Encryption:
     """
     if sys.platform != "linux":
         return "unknown"
-    while not place.exists():
-        place = place.parent
-    number = place.stat().st_dev
+    number = _nearest_there(place).stat().st_dev
     device = root / "sys" / "dev" / "block" / f"{os.major(number)}:{os.minor(number)}"
     return _device_encryption(device)
 
