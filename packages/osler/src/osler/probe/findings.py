@@ -95,14 +95,19 @@ Row = Callable[[str, Findings], Check]
 """A row's name and what was found → the row."""
 
 
+def _told(value: Callable[[Findings], T | None], word: Callable[[str, T, Findings], Check]) -> Row:
+    """A row about one value; where the minute was too short for that, the row says so."""
+
+    def row(name: str, found: Findings) -> Check:
+        told = value(found)
+        return _unknown(name, found) if told is None else word(name, told, found)
+
+    return row
+
+
 def _plain(words: Mapping[T, str], value: Callable[[Findings], T | None]) -> Row:
     """A row whose words follow from one value, and that only tells."""
-
-    def word(name: str, found: Findings) -> Check:
-        told = value(found)
-        return _unknown(name, found) if told is None else Check(name, "pass", words[told])
-
-    return word
+    return _told(value, lambda name, told, _: Check(name, "pass", words[told]))
 
 
 def _unknown(name: str, found: Findings) -> Check:
@@ -110,11 +115,8 @@ def _unknown(name: str, found: Findings) -> Check:
     return Check(name, "warn", f"not told{why}", "ask again when the server is idle")
 
 
-def _word_formats(name: str, found: Findings) -> Check:
-    if found.formats is None:
-        return _unknown(name, found)
-    told = ", ".join(found.formats) or "no: its replies are read as they come"
-    return Check(name, "pass", told)
+def _word_formats(name: str, formats: tuple[str, ...], _: Findings) -> Check:
+    return Check(name, "pass", ", ".join(formats) or "no: its replies are read as they come")
 
 
 _PLACES: Mapping[Place, str] = {
@@ -125,10 +127,7 @@ _PLACES: Mapping[Place, str] = {
 }
 
 
-def _word_thinking(name: str, found: Findings) -> Check:
-    thinking = found.thinking
-    if thinking is None:
-        return _unknown(name, found)
+def _word_thinking(name: str, thinking: Thinking, _: Findings) -> Check:
     if not thinking.place:
         return Check(name, "pass", "no")
     long = f"{'about' if thinking.ended else 'more than'} {thinking.tokens:,} tokens"
@@ -138,30 +137,24 @@ def _word_thinking(name: str, found: Findings) -> Check:
     return Check(name, "pass", f"{told}; {off}")
 
 
-def _word_tags(name: str, found: Findings) -> Check:
-    if found.tags is None:
-        return _unknown(name, found)
-    if found.tags == "no":
+def _word_tags(name: str, tags: str, _: Findings) -> Check:
+    if tags == "no":
         fix = "use strategies without actions (rag, auto, omni-rag), or a model tuned to follow"
         return Check(name, "warn", "no: actions of tc-rag and react cannot be read", fix)
     words = {"plain": "yes, as asked", "dressed": "yes, in a style of its own"}
-    return Check(name, "pass", words[found.tags])
+    return Check(name, "pass", words[tags])
 
 
-def _word_citations(name: str, found: Findings) -> Check:
-    if found.cites is None:
-        return _unknown(name, found)
-    if found.cites == "yes":
+def _word_citations(name: str, cites: str, found: Findings) -> Check:
+    if cites == "yes":
         return Check(name, "pass", f"yes, as {found.mark}")
-    wrong = f"the wrong passage, as {found.mark}" if found.cites == "wrong" else "no"
+    wrong = f"the wrong passage, as {found.mark}" if cites == "wrong" else "no"
     fix = "each sentence is held against the passages all the same; see answer.uncited"
     return Check(name, "warn", wrong, fix)
 
 
-def _word_refusals(name: str, found: Findings) -> Check:
-    if found.refuses is None:
-        return _unknown(name, found)
-    if found.refuses:
+def _word_refusals(name: str, refuses: bool, _: Findings) -> Check:
+    if refuses:
         fix = 'name a model that answers questions of medicine, or set model.writes = "no"'
         return Check(name, "warn", "declines a plain question of medicine", fix)
     return Check(name, "pass", "no")
@@ -188,18 +181,14 @@ def _word_speed(name: str, found: Findings) -> Check:
     return Check(name, "pass", f"{found.speed:,.0f} tokens a second")
 
 
-def _word_beside(name: str, found: Findings) -> Check:
-    if found.beside is None:
-        return _unknown(name, found)
-    told = "two take about as long as one" if found.beside else "one after the other"
+def _word_beside(name: str, beside: bool, found: Findings) -> Check:
+    told = "two take about as long as one" if beside else "one after the other"
     slots = f" ({found.slots} slots)" if found.slots else ""
     return Check(name, "pass", told + slots)
 
 
-def _word_metric(name: str, found: Findings) -> Check:
-    if found.scores is None:
-        return _unknown(name, found)
-    metric = metric_of(scores=found.scores, tells=bool(found.logprobs), composed=False)
+def _word_metric(name: str, scores: bool, found: Findings) -> Check:
+    metric = metric_of(scores=scores, tells=bool(found.logprobs), composed=False)
     told = "none can be had" if metric == "off" else metric
     return Check(name, "pass", f'{told} (metric = "auto")')
 
@@ -215,15 +204,15 @@ _WORDED: Mapping[str, Row] = {
     "continues a message": _plain(_CONTINUES, lambda found: found.continues),
     "scores a given text": _plain(_YES_NO, lambda found: found.scores),
     "log-probabilities": _plain(_YES_NO, lambda found: found.logprobs),
-    "held to a format": _word_formats,
+    "held to a format": _told(lambda found: found.formats, _word_formats),
     "native tools": _plain(_TOOLS, lambda found: found.tools),
-    "thinks": _word_thinking,
-    "follows tags": _word_tags,
-    "cites": _word_citations,
-    "refuses": _word_refusals,
+    "thinks": _told(lambda found: found.thinking, _word_thinking),
+    "follows tags": _told(lambda found: found.tags, _word_tags),
+    "cites": _told(lambda found: found.cites, _word_citations),
+    "refuses": _told(lambda found: found.refuses, _word_refusals),
     "context": _word_context,
     "speed": _word_speed,
-    "calls beside each other": _word_beside,
-    "state value of tc-rag": _word_metric,
+    "calls beside each other": _told(lambda found: found.beside, _word_beside),
+    "state value of tc-rag": _told(lambda found: found.scores, _word_metric),
 }
 """What is asked, in the order in which it is shown."""
