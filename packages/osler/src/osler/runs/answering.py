@@ -143,7 +143,7 @@ async def ask(
         folder,
         solution,
         seconds,
-        _model_names(parts),
+        dict(parts.names.items()),
         parts.snapshot,
         settings.strategy.kind,
         tuple(run.events),
@@ -283,7 +283,7 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> FinishedRun:
         folder,
         solution,
         round(time.perf_counter() - began, 3),
-        _model_names(parts),
+        dict(parts.names.items()),
         record.snapshot,
         record.strategy,
         tuple(run.events),
@@ -316,7 +316,7 @@ async def _solve_question(
             settings.strategy.kind,
             question,
             parts.snapshot,
-            _model_names(parts),
+            dict(parts.names.items()),
             run.seed,
             run.budget,
             notes_of=note_roles(settings),
@@ -338,10 +338,6 @@ async def _solve_question(
     return solution
 
 
-def _model_names(parts: Parts) -> dict[str, str]:
-    return {str(role): name for role, name in parts.names.items()}
-
-
 def _prompt_hashes(events: Sequence[Event]) -> tuple[str, ...]:
     """Identities of the wordings that were used."""
     asked = {event.prompt for event in events if isinstance(event, Asked)}
@@ -359,7 +355,7 @@ def _keep_run(
             "run": record.id,
             "strategy": record.strategy,
             "sources": list(record.sources),
-            "models": {str(role): name for role, name in record.models.items()},
+            "models": record.models,
             "snapshot": record.snapshot,
         }
         end_entry(settings, record.question, facts, events, folder)

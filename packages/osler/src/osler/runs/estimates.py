@@ -24,10 +24,10 @@ from osler.build.strategies import build_solver
 from osler.errors import BadRun, CapabilityMissing
 from osler.extract import estimate_tokens
 from osler.llm.core.base import Completion, Message, Sampling, Scored
-from osler.runs.files import EVENTS, read_record, run_folders
+from osler.runs.files import find_solution, read_record, run_folders
 from osler.settings import Settings
 from osler.settings.plugins import methods_by_kind
-from osler.trace import Answered, BudgetExceeded, Run, from_line
+from osler.trace import BudgetExceeded, Run
 from osler.types import Question, Usage
 
 LATEST, SEEN = 50, 500
@@ -130,7 +130,9 @@ async def estimate_cost(
     whole = reduce(_combine, each) if each else _nothing_asked(settings, len(questions))
     times = len(questions) / len(chosen)
     if times > 1:
-        scaled: dict[str, Any] = {name: _scaled(getattr(whole, name), times) for name in RANGES}
+        scaled: dict[str, Any] = {
+            name: found.scale(times) for name in RANGES if (found := getattr(whole, name))
+        }
         whole = replace(whole, **scaled)
     basis = _tell_share(whole.basis, len(asking), len(chosen), len(questions))
     return replace(whole, basis=basis, questions=len(questions))
@@ -170,10 +172,6 @@ def combine_estimates(found: Sequence[CostEstimate]) -> CostEstimate | None:
         return None
     whole = reduce(_combine, asking)
     return replace(whole, strategy="", basis="", questions=sum(one.questions for one in found))
-
-
-def _scaled(found: CostRange | None, times: float) -> CostRange | None:
-    return found and found.scale(times)
 
 
 def _tell_share(basis: str, asking: int, chosen: int, many: int) -> str:
@@ -222,7 +220,8 @@ def _former_runs(
 ) -> Iterator[tuple[str, _SeenRuns]]:
     """Former runs of the strategy, those that are most alike first."""
     same, other_settings, other_models = _SeenRuns(), _SeenRuns(), _SeenRuns(timed=False)
-    wanted, models = settings.strategy.model_dump(mode="json"), _models_of(settings)
+    own = settings.model_dump(mode="json")
+    wanted, models = own["strategy"], _models_in(own, settings)
     for folder in islice(filter(opens, run_folders(settings.runs.path)), SEEN):
         found = _read_run(folder, settings.strategy.kind)
         if found is None:
@@ -243,22 +242,13 @@ def _read_run(folder: Path, kind: str) -> tuple[dict[str, Any], str, Usage] | No
     """Settings, date and usage of a run of the strategy that came to its end."""
     try:
         record = read_record(folder)
-        if record.strategy != kind:
-            return None
-        last = (folder / EVENTS).read_text(encoding="utf-8").rstrip("\n").rpartition("\n")[2]
-        end = from_line(last)
-    except (BadRun, OSError, UnicodeDecodeError):  # one that cannot be read tells nothing
+    except BadRun:  # one that cannot be read tells nothing
         return None
-    if not isinstance(end, Answered):
-        return None
-    return record.settings, record.when, end.solution.usage
+    solution = find_solution(folder) if record.strategy == kind else None
+    return solution and (record.settings, record.when, solution.usage)
 
 
 _IDENTITY = ("kind", "name", "path")
-
-
-def _models_of(settings: Settings) -> list[list[str]]:
-    return _models_in(settings.model_dump(mode="json"), settings)
 
 
 def _models_in(held: dict[str, Any], settings: Settings) -> list[list[str]]:

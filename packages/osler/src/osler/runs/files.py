@@ -25,7 +25,7 @@ from osler.methods.omni.dossier import SavedPlan
 from osler.methods.omni.planners import SourceDescription
 from osler.settings import Role, Settings
 from osler.trace import Answered, Event, from_line, read_events, to_line
-from osler.types import Answer, DangerNotice, Passage, Question
+from osler.types import Answer, DangerNotice, Passage, Question, Solution
 
 RECORD, EVENTS, TAPE = "run.json", "events.jsonl", "tape.jsonl"
 RECORDS, TRACES = "records-", "traces-"
@@ -236,13 +236,19 @@ def list_runs_citing(folders: Iterable[Path], documents: Collection[str]) -> lis
 
 def find_answer(folder: Path) -> Answer | None:
     """The answer of a kept run; `None` where there is none that can be read. Blocks."""
+    solution = find_solution(folder)
+    return solution and solution.answer
+
+
+def find_solution(folder: Path) -> Solution | None:
+    """What a kept run ended with; `None` where that cannot be read. Blocks."""
     try:
         with (folder / EVENTS).open("rb") as file:
             last = deque(file, maxlen=1)
         event = from_line(last[0].decode()) if last else None
     except (OSError, UnicodeDecodeError, BadRun):
         return None
-    return event.solution.answer if isinstance(event, Answered) else None
+    return event.solution if isinstance(event, Answered) else None
 
 
 def _cites_any(folder: Path, documents: Collection[str]) -> bool:
