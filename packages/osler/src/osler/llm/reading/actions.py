@@ -134,18 +134,14 @@ def _input_after(reply: str, following: list[Tag], limit: int) -> str:
 
 def _read_call(
     text: str, start: int, end: int, argument: str, tools: Collection[str]
-) -> ReadAction | None:
+) -> ReadAction:
     """A call as a tag has it: a name, or a name with its argument on the same line."""
-    line = text.splitlines()[0] if text else ""
-    written = _written_call(tools)
-    match = written.match(line)
-    if match is None:
+    line = text.splitlines()[0]
+    if match := _written_call(tools).match(line):
+        name, argument = _find_tool(match["name"], tools), argument or match["argument"] or ""
+    else:
         name = _find_tool(line, tools) or line.strip(_QUOTES)
-        return ReadAction("tool_use", text, start, end, name, _plain_argument(argument))
-    name = _find_tool(match["name"], tools)
-    return ReadAction(
-        "tool_use", text, start, end, name, _plain_argument(argument or match["argument"] or "")
-    )
+    return ReadAction("tool_use", text, start, end, name, _plain_argument(argument))
 
 
 def _written_call(tools: Collection[str]) -> re.Pattern[str]:

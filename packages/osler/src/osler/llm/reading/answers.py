@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from operator import attrgetter
 
 from osler.llm.core.thinking import spoken_part
 from osler.text import split_sentences
@@ -81,11 +82,7 @@ def find_tags(text: str) -> list[Tag]:
     others = [
         tag for tag in within if all(tag.end <= one.start or one.end <= tag.start for one in found)
     ]
-    return _drop_stray(sorted([*found, *others], key=_start_of))
-
-
-def _start_of(tag: Tag) -> int:
-    return tag.start
+    return _drop_stray(sorted([*found, *others], key=attrgetter("start")))
 
 
 def _read_match(match: re.Match[str]) -> Tag:
@@ -95,11 +92,8 @@ def _read_match(match: re.Match[str]) -> Tag:
 
 def _is_tag(match: re.Match[str]) -> bool:
     """Without a colon a word is a tag only where its dress says so."""
-    if match["colon"]:
-        return True
-    if match["alone"] is not None:
-        return "#" in match["lead"] or bool(match["open"])
-    return bool(match["open"])
+    is_heading = match["alone"] is not None and "#" in match["lead"]
+    return bool(match["colon"] or match["open"] or is_heading)
 
 
 def _drop_stray(tags: list[Tag]) -> list[Tag]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from osler.llm.reading.json_replies import json_in
@@ -77,19 +77,14 @@ def split_steps(text: str, function: re.Pattern[str]) -> list[WrittenStep]:
     if steps := list(_json_steps(text)):
         return steps
     plain = _FENCE.sub("", text)
-    starts = list(_STEP.finditer(plain)) or list(_inline_start(plain))
-    if not starts:
-        starts = list(_LISTED.finditer(plain)) if function.search(plain) else []
+    starts = list(_STEP.finditer(plain)) or [*filter(None, [_INLINE_STEP.search(plain)])]
+    if not starts and function.search(plain):
+        starts = list(_LISTED.finditer(plain))
     steps = []
-    for index, start in enumerate(starts):
-        until = starts[index + 1].start() if index + 1 < len(starts) else len(plain)
-        steps += _segment_steps(_step_number(start), plain[start.end() : until], function)
+    ends = [*(start.start() for start in starts[1:]), len(plain)]
+    for start, end in zip(starts, ends, strict=False):
+        steps += _segment_steps(_step_number(start), plain[start.end() : end], function)
     return [step for step in steps if step.words or step.action]
-
-
-def _inline_start(text: str) -> Iterator[re.Match[str]]:
-    if (match := _INLINE_STEP.search(text)) is not None:
-        yield match
 
 
 def _segment_steps(number: int, text: str, function: re.Pattern[str]) -> Iterator[WrittenStep]:
@@ -156,36 +151,26 @@ def _json_steps(text: str) -> Iterator[WrittenStep]:
 
 def _value_steps(value: Any) -> Iterator[WrittenStep]:
     """The steps of a list, of a list inside an object, or of `Step1` and `Action1` as keys."""
-    if isinstance(value, list):
-        for each in value:
-            if isinstance(each, Mapping):
-                yield from _object_steps(each)
-        return
-    if not isinstance(value, Mapping):
-        return
-    inner = next((each for each in value.values() if isinstance(each, list)), None)
-    if inner is not None and any(isinstance(each, Mapping) for each in inner):
-        yield from _value_steps(inner)
-        return
-    yield from _object_steps(value)
+    if isinstance(value, Mapping):
+        inner = next((each for each in value.values() if isinstance(each, list)), [])
+        value = inner if any(isinstance(each, Mapping) for each in inner) else [value]
+    for each in value if isinstance(value, list) else ():
+        if isinstance(each, Mapping):
+            yield from _object_steps(each)
 
 
 def _object_steps(value: Mapping[str, Any]) -> Iterator[WrittenStep]:
     keys = {str(key).strip().casefold(): said for key, said in value.items()}
-    numbered = [
-        (match, str(key)) for key in keys if (match := _STEP_KEY.fullmatch(key)) and match["n"]
-    ]
+    labels = [(_STEP_KEY.fullmatch(key), said) for key, said in keys.items()]
+    numbered = [(label["n"], said) for label, said in labels if label and label["n"]]
+    for n, said in numbered:
+        number = _read_number(n)
+        if isinstance(said, Mapping):
+            yield from (replace(step, number=number) for step in _object_steps(said))
+        else:
+            action = next((keys[k] for k in _action_names(n) if k in keys), "")
+            yield WrittenStep(number, _tidy(str(said)), str(action))
     if numbered:
-        for match, key in numbered:
-            said = keys[key]
-            if isinstance(said, Mapping):
-                yield from (
-                    WrittenStep(_read_number(match["n"]), step.words, step.action)
-                    for step in _object_steps(said)
-                )
-                continue
-            action = next((keys[k] for k in _action_names(match["n"]) if k in keys), "")
-            yield WrittenStep(_read_number(match["n"]), _tidy(str(said)), str(action))
         return
     said = next((keys[k] for k in _STEP_KEYS if isinstance(keys.get(k), str)), "")
     action = next((keys[k] for k in _ACTION_KEYS if isinstance(keys.get(k), str)), "")
