@@ -37,7 +37,7 @@ def pair() -> ModelPair:
 
 
 def model_of(pair: ModelPair) -> TransformersModel:
-    return TransformersModel(pair, name="tiny", reuse=True)
+    return TransformersModel(pair, name="tiny")
 
 
 @pytest.mark.parametrize("text", TEXTS)

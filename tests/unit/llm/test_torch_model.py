@@ -36,7 +36,7 @@ REVISION = "0123456789abcdef0123456789abcdef01234567"
 
 
 def model_of(pair: ModelPair, **more: Any) -> TransformersModel:
-    return TransformersModel(pair, name="tiny", **{"reuse": True, **more})
+    return TransformersModel(pair, name="tiny", **more)
 
 
 def endless(**more: Any) -> ModelPair:
@@ -309,7 +309,7 @@ async def test_a_template_s_marks_in_a_plain_text_are_letters(model: Transformer
     assert len(scored.tokens) > 2
 
 
-# Cancelling and training
+# Cancelling
 
 
 async def test_a_cancelled_reply_frees_the_model() -> None:
@@ -327,33 +327,6 @@ async def test_a_cancelled_reply_frees_the_model() -> None:
     assert scored.tokens
     again = await asyncio.wait_for(model.complete(QUERY, GREEDY), timeout=10)
     assert again.text == (await model_of(pair).complete(QUERY, GREEDY)).text
-
-
-async def test_a_pair_in_training_is_asked_at_rest_and_stays_in_training() -> None:
-    pair = tiny_pair(dropout=0.5)
-    model = model_of(pair, reuse=False)
-    exact = [t.logprob for t in (await model.score(QUERY, "iron")).tokens]
-    pair.model.train()
-    assert [t.logprob for t in (await model.score(QUERY, "iron")).tokens] == exact
-    assert pair.model.training
-
-
-async def test_a_step_of_training_changes_what_the_model_says() -> None:
-    import torch
-
-    pair = tiny_pair()
-    model = model_of(pair, reuse=False)
-    before = (await model.score(QUERY, "iron")).tokens[0].logprob
-    optimizer = torch.optim.SGD(pair.model.parameters(), lr=0.5)
-    pair.model(
-        input_ids=torch.tensor([[5, 6, 7]]), labels=torch.tensor([[5, 6, 7]])
-    ).loss.backward()
-    optimizer.step()
-    after = (await model.score(QUERY, "iron")).tokens[0].logprob
-    assert after != pytest.approx(before, abs=1e-3)
-    ids = templated(pair, QUERY, add_generation_prompt=True)
-    first = pair.tokenizer("iron")["input_ids"]
-    assert after == pytest.approx(plain_logprobs(pair, ids, first)[0], abs=1e-4)
 
 
 # Loading

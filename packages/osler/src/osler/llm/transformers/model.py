@@ -1,4 +1,4 @@
-"""Language models on transformers: one's own weights, or a pair that is being trained.
+"""Language models on transformers: one's own weights.
 
 * log-probabilities are of the raw model, in float32, before temperature;
 * conversations and scoring have a cache of prefixes each, so that scoring "given the
@@ -13,8 +13,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -54,20 +53,14 @@ class TransformersModel:
     """`LanguageModel`, `Likelihood` and `Attentive` on a loaded pair.
 
     One call at a time is worked on. A cancelled one ends at the next step: a token, or
-    256 of a prompt. The model is left in the mode (training or not) that it was in.
+    256 of a prompt. What was read is kept between calls, so the weights stay as they are.
     """
 
-    def __init__(
-        self, pair: ModelPair, *, name: str, context: int = 8192, reuse: bool = False
-    ) -> None:
-        """`reuse` keeps what was read between calls: only for weights that stay as they are.
-
-        `context` is a bound in tokens; the model's own holds too.
-        """
+    def __init__(self, pair: ModelPair, *, name: str, context: int = 8192) -> None:
+        """`context` is a bound in tokens; the model's own holds too."""
         self.pair = pair
         self.name = name
         self.allowance = ThinkingAllowance()
-        self._reuse = reuse
         self._pieces = TokenCodec(pair.tokenizer)
         config = pair.model.config.get_text_config()
         own: int | None = getattr(config, "max_position_embeddings", None)
@@ -110,33 +103,20 @@ class TransformersModel:
                 raise _CallAbandoned
 
         def run_work() -> T:
-            with self._lock, self._at_rest():
+            torch, _ = load_libraries()
+            with self._lock:
                 check_abandoned()
-                return work(check_abandoned)
+                try:
+                    return work(check_abandoned)
+                except torch.OutOfMemoryError as error:
+                    self._forget_prefixes()
+                    fix = "set model.context lower"
+                    raise ModelError(f"{self.name}: out of memory", fix=fix) from error
 
         try:
             return await asyncio.to_thread(run_work)
         finally:
             cancelled.set()
-
-    @contextmanager
-    def _at_rest(self) -> Iterator[None]:
-        """Disables dropout for the block, and restores the mode afterwards."""
-        torch, _ = load_libraries()
-        model, training = self.pair.model, self.pair.model.training
-        if training:
-            model.eval()
-        try:
-            yield
-        except torch.OutOfMemoryError as error:
-            self._forget_prefixes()
-            fix = "set model.context lower"
-            raise ModelError(f"{self.name}: out of memory", fix=fix) from error
-        finally:
-            if training:
-                model.train()
-            if not self._reuse:
-                self._forget_prefixes()
 
     def _forget_prefixes(self) -> None:
         self._conversation, self._scoring = (
@@ -283,7 +263,7 @@ def open_transformers(
     pair = load_pair(weights, dtype=dtype, device=device, adapter=adapter)
     name = weights_name(weights) + (f"+{adapter.resolve().name}" if adapter else "")
     precision = str(pair.model.dtype).removeprefix("torch.")
-    return TransformersModel(pair, name=f"{name}/{precision}", context=context, reuse=True)
+    return TransformersModel(pair, name=f"{name}/{precision}", context=context)
 
 
 def _logprobs_of(logits: Any, ids: Sequence[int]) -> list[float]:
