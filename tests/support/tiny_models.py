@@ -31,7 +31,6 @@ def tiny_pair(
     spelling: Spelling = "bytes",
     window: int | None = None,
     context: int = 512,
-    dropout: float = 0.0,
 ) -> ModelPair:
     """A Llama of two layers, or with `window` a Mistral that sees only so many tokens."""
     torch, transformers = load_libraries()
@@ -44,7 +43,6 @@ def tiny_pair(
         "num_attention_heads": 4,
         "num_key_value_heads": 2,
         "max_position_embeddings": context,
-        "attention_dropout": dropout,
         "initializer_range": 0.3,  # else every token is as likely as any other
         "eos_token_id": tokenizer.eos_token_id,
         "pad_token_id": tokenizer.pad_token_id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
@@ -83,12 +83,8 @@ class Findings:
         """A line for each question; faults first, and nothing else where there are no replies."""
         if any(fault.status == "fail" for fault in self.faults):
             return self.faults
-        return (*self.faults, *self._told_rows())
-
-    def _told_rows(self) -> Iterator[Check]:
-        yield Check("replies", "pass", f"{self.name} on {self.server} answers")
-        for name, word in _WORDED.items():
-            yield word(name, self)
+        answers = Check("replies", "pass", f"{self.name} on {self.server} answers")
+        return (*self.faults, answers, *(word(name, self) for name, word in _WORDED.items()))
 
 
 Row = Callable[[str, Findings], Check]

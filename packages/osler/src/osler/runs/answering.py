@@ -106,7 +106,7 @@ async def ask(
 
     `danger` is the notice that a caller found already: the first event, before what may fail.
     `parts` are what is open already (`ResourceCache`); without them all is opened now.
-    `plan_question`: Omni-RAG runs this one. Raises `BadConfig` where the strategy runs none.
+    `plan`: Omni-RAG runs this one. Raises `BadConfig` where the strategy runs none.
     """
     began = time.perf_counter()
     when = datetime.now(UTC)

@@ -45,8 +45,8 @@ class CostRange:
     """Median of the former runs."""
 
     def __add__(self, other: CostRange) -> CostRange:
-        highs, usuals = (self.high, other.high), (self.usual, other.usual)
-        return CostRange(self.low + other.low, _sum_known(highs), _sum_known(usuals))
+        high, usual = _add_known(self.high, other.high), _add_known(self.usual, other.usual)
+        return CostRange(self.low + other.low, high, usual)
 
     def scale(self, times: float) -> CostRange:
         """The range of so many, rounded where the values are counts."""
@@ -57,9 +57,9 @@ class CostRange:
         return CostRange(low or 0, high, usual)
 
 
-def _sum_known(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+def _add_known(one: Any, other: Any) -> Any:
+    """The sum of two values or ranges; `None` where one of them is not known."""
+    return None if one is None or other is None else one + other
 
 
 def _keep_count(value: float, product: float) -> float:
@@ -157,10 +157,7 @@ def _nothing_asked(settings: Settings, many: int) -> CostEstimate:
 
 def _combine(one: CostEstimate, other: CostEstimate) -> CostEstimate:
     """Both together; what is not known of one of them is not known."""
-    sums: dict[str, Any] = {}
-    for name in RANGES:
-        left, right = getattr(one, name), getattr(other, name)
-        sums[name] = None if left is None or right is None else left + right
+    sums = {name: _add_known(getattr(one, name), getattr(other, name)) for name in RANGES}
     return replace(one, **sums)
 
 

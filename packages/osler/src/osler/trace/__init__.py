@@ -6,7 +6,6 @@ The wire names (`type`) are those of the native API's event stream.
 """
 
 from osler.trace.events import (
-    SCHEMA,
     Answered,
     Asked,
     BoundaryChecked,
@@ -50,7 +49,6 @@ from osler.trace.run import (
 )
 
 __all__ = [
-    "SCHEMA",
     "Answered",
     "Asked",
     "BoundaryChecked",

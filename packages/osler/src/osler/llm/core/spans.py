@@ -131,11 +131,8 @@ def strip_types(text: str, span: Span) -> str:
         if closing is None:
             at = opening.end()
             continue
-        text_left = (
-            text_left[: opening.start()]
-            + text_left[opening.end() : closing]
-            + text_left[closing + 1 :]
-        )
+        inner = text_left[opening.end() : closing]
+        text_left = text_left[: opening.start()] + inner + text_left[closing + 1 :]
         at = opening.start()
     return text_left
 

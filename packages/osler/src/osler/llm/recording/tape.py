@@ -43,6 +43,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from osler import errors
 from osler.errors import BadRun, OslerError
@@ -239,7 +240,7 @@ def sampling_values(sampling: Sampling) -> dict[str, Any]:
 
 
 def _canonical_json(parts: Sequence[Any]) -> str:
-    return _any_adapter().dump_json(list(parts)).decode()
+    return to_json(parts, inf_nan_mode="null").decode()
 
 
 def key_of(kind: Kind, parts: Sequence[Any]) -> str:
@@ -259,11 +260,6 @@ def plain_request(kind: Kind, parts: Sequence[Any]) -> list[Any]:
 @cache
 def _entry_adapter() -> TypeAdapter[TapeEntry]:
     return TypeAdapter(TapeEntry)
-
-
-@cache
-def _any_adapter() -> TypeAdapter[Any]:
-    return TypeAdapter(Any)
 
 
 @cache

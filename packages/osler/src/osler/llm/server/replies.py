@@ -364,7 +364,10 @@ def continue_reply(completion: Completion, begun: str) -> Completion:
     repeated = _repeated_length(reply.text, begun)
     if repeated:
         reply = without_spans(reply, [(0, repeated)])
-    return _shift_reply(reply) if _wants_space(begun, reply.text) else reply
+    if not _wants_space(begun, reply.text):
+        return reply
+    moved = (replace(one, start=one.start + 1, end=one.end + 1) for one in reply.tokens)
+    return replace(reply, text=f" {reply.text}", tokens=tuple(moved))
 
 
 def _repeated_length(text: str, begun: str) -> int:
@@ -382,10 +385,3 @@ def _wants_space(begun: str, text: str) -> bool:
     if not before or not after or before.isspace() or after.isspace():
         return False
     return not is_cjk(before) and before not in "。，：；" and after not in ".,;:!?)]}。，"
-
-
-def _shift_reply(reply: Completion) -> Completion:
-    def shift(token: TokenScore) -> TokenScore:
-        return replace(token, start=token.start + 1, end=token.end + 1)
-
-    return replace(reply, text=f" {reply.text}", tokens=tuple(map(shift, reply.tokens)))

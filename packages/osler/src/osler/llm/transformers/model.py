@@ -119,10 +119,8 @@ class TransformersModel:
             cancelled.set()
 
     def _forget_prefixes(self) -> None:
-        self._conversation, self._scoring = (
-            PrefixCache(self.pair.model),
-            PrefixCache(self.pair.model),
-        )
+        self._conversation = PrefixCache(self.pair.model)
+        self._scoring = PrefixCache(self.pair.model)
 
     def _complete_chat(
         self, messages: Sequence[Message], sampling: Sampling, check: Check
