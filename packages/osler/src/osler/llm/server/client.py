@@ -22,14 +22,8 @@ from osler.llm.core.grammar import Grammar, lit
 from osler.llm.core.grammar.schema import from_schema
 from osler.llm.core.thinking import ThinkingAllowance, split_thinking
 from osler.llm.server import dialects, probe, replies, scoring
-from osler.llm.server.connection import (
-    Clock,
-    Endpoint,
-    KeyRefused,
-    RequestRefused,
-    ServerClient,
-    ServerSession,
-)
+from osler.llm.server.connection import Clock, RequestRefused, ServerClient, ServerSession
+from osler.llm.server.connection import Endpoint as Endpoint
 from osler.llm.server.dialects import (
     TRAITS,
     ConstraintKind,
@@ -41,8 +35,6 @@ from osler.llm.server.endpoint import BadReply, join_fields, mapping_at
 from osler.llm.server.probe import DROPPABLE, unless_refused
 from osler.llm.server.replies import ask_to_continue, continue_reply
 from osler.types import Usage
-
-__all__ = ["Clock", "Endpoint", "KeyRefused", "OpenAIModel", "ScoringOpenAIModel", "connect_server"]
 
 _WORD = "osler"
 _SCHEMA = {

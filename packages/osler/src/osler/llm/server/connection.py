@@ -35,15 +35,12 @@ import httpx2
 
 from osler.errors import ModelError, ModelUnreachable
 from osler.llm.server import endpoint
-from osler.llm.server.endpoint import (
-    BadReply,
-    Clock,
-    Endpoint,
-    KeyRefused,
-    RequestRefused,
-    ServerBusy,
-    tls_fix,
-)
+from osler.llm.server.endpoint import BadReply, tls_fix
+from osler.llm.server.endpoint import Clock as Clock
+from osler.llm.server.endpoint import Endpoint as Endpoint
+from osler.llm.server.endpoint import KeyRefused as KeyRefused
+from osler.llm.server.endpoint import RequestRefused as RequestRefused
+from osler.llm.server.endpoint import ServerBusy as ServerBusy
 from osler.llm.server.replies import (
     BusyAnswer,
     ChatGatherer,
@@ -51,16 +48,6 @@ from osler.llm.server.replies import (
     Turns,
     without_streaming,
 )
-
-__all__ = [
-    "Clock",
-    "Endpoint",
-    "KeyRefused",
-    "RequestRefused",
-    "ServerBusy",
-    "ServerClient",
-    "ServerSession",
-]
 
 T = TypeVar("T")
 
