@@ -74,9 +74,7 @@ class AuditLog:
     def append(self, record: Mapping[str, Any]) -> int:
         """The number of the entry, from 0. It is on disk and signed when this returns."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        with self._lock, storage_errors(self.folder), self._hold_files() as (entries, head):
-            if not self._is_current(entries, head):
-                self._load(entries, head, self._known())
+        with self._lock, storage_errors(self.folder), self._hold_current() as (entries, head):
             number = self._tree.size
             line = json.dumps({"n": number, "at": now, **record}, ensure_ascii=False).encode()
             grown = self._tree.copy()
@@ -99,9 +97,7 @@ class AuditLog:
 
     def check_writable(self) -> None:
         """Raises `StorageFailed` where the next entry would: nothing is appended."""
-        with self._lock, storage_errors(self.folder), self._hold_files() as (entries, head):
-            if not self._is_current(entries, head):
-                self._load(entries, head, self._known())
+        with self._lock, storage_errors(self.folder), self._hold_current():
             probe_folder(self.folder)
 
     def accept(self) -> int:
@@ -113,10 +109,14 @@ class AuditLog:
         signed = {} if lost is None else {"signed": lost.size, "root": lost.root, "until": lost.at}
         return self.append({"what": "audit.accepted", "held": self._tree.size, **signed})
 
-    def _is_current(self, entries: int, head: int) -> bool:
-        """Whether nobody has written since."""
-        is_same = os.fstat(entries).st_size == self._bytes > 0
-        return is_same and os.pread(head, 2 * SLOT, 0) == self._head
+    @contextmanager
+    def _hold_current(self) -> Iterator[tuple[int, int]]:
+        """The files, read anew where somebody else has written since."""
+        with self._hold_files() as (entries, head):
+            is_same = os.fstat(entries).st_size == self._bytes > 0
+            if not is_same or os.pread(head, 2 * SLOT, 0) != self._head:
+                self._load(entries, head, self._known())
+            yield entries, head
 
     def _known(self) -> list[tuple[Path, Checkpoint]]:
         """What was signed and where that stands: in the anchors, and in this process."""

@@ -73,12 +73,10 @@ def _group_roles(settings: Settings) -> Iterable[tuple[Role, ...]]:
 
 
 async def _probe_model(settings: Settings, roles: tuple[Role, ...]) -> Ability:
-    ability = Ability(
-        roles, settings.model_for(roles[0]).kind, writes=may_write(settings, roles[0])
-    )
+    chosen = settings.model_for(roles[0])
+    ability = Ability(roles, chosen.kind, writes=may_write(settings, roles[0]))
+    section = "model" if chosen == settings.model else f"roles.{roles[0]}"
     try:
-        chosen = settings.model_for(roles[0])
-        section = "model" if chosen == settings.model else f"roles.{roles[0]}"
         ready = await load_model(chosen, section)
         return await _measure_ability(ready, replace(ability, name=ready.model.name))
     except OslerError as error:

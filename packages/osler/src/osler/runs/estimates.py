@@ -242,7 +242,7 @@ def _read_run(folder: Path, kind: str) -> tuple[dict[str, Any], str, Usage] | No
     except BadRun:  # one that cannot be read tells nothing
         return None
     solution = find_solution(folder) if record.strategy == kind else None
-    return solution and (record.settings, record.when, solution.usage)
+    return (record.settings, record.when, solution.usage) if solution else None
 
 
 _IDENTITY = ("kind", "name", "path")

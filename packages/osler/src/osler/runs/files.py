@@ -237,7 +237,7 @@ def list_runs_citing(folders: Iterable[Path], documents: Collection[str]) -> lis
 def find_answer(folder: Path) -> Answer | None:
     """The answer of a kept run; `None` where there is none that can be read. Blocks."""
     solution = find_solution(folder)
-    return solution and solution.answer
+    return solution.answer if solution else None
 
 
 def find_solution(folder: Path) -> Solution | None:

@@ -108,15 +108,14 @@ class ThreadStore:
 
     def read_threads(self, workspace: str = WORKSPACE) -> list[Thread]:
         """All of them with all their turns; those without a turn are left out."""
-        made: dict[str, str]
         turns: dict[str, list[Turn]] = {}
+        known = "SELECT id, created FROM thread WHERE workspace = ?"
         select = (
             "SELECT thread, n, run, question, standalone, origin, created FROM turn"
             " WHERE workspace = ? ORDER BY thread, n"
         )
         with self._file.open_to_read() as db:
-            known = "SELECT id, created FROM thread WHERE workspace = ?"
-            made = dict(db.execute(known, (workspace,)).fetchall())
+            made: dict[str, str] = dict(db.execute(known, (workspace,)))
             for thread, *turn in db.execute(select, (workspace,)):
                 turns.setdefault(thread, []).append(Turn(*turn))
         return [Thread(id, made[id], tuple(asked)) for id, asked in turns.items() if id in made]
