@@ -8,7 +8,6 @@ kind of server says, and `docs/guide/servers.md` the table of what each can do.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -284,17 +283,7 @@ async def _holds_constraint(api: ServerClient, server: ServerProfile, kind: Cons
     most = 512 if server.thinks else 64
     sampling = Sampling(temperature=0.0, max_tokens=most, top=0, grammar=_PROOFS[kind])
     read = await unless_refused(tried._request_chat([_ASKED], sampling))
-    if read is None:
-        return False
-    text = read.completion.text.strip()
-    return _is_proof(text) if kind is ConstraintKind.SCHEMA else text == _WORD
-
-
-def _is_proof(text: str) -> bool:
-    try:
-        return bool(json.loads(text) == {"word": _WORD})
-    except (ValueError, RecursionError):
-        return False
+    return read is not None and _PROOFS[kind].accepts(read.completion.text.strip())
 
 
 async def _scores_well(model: ScoringOpenAIModel) -> bool:
