@@ -63,7 +63,9 @@ def test_a_deleted_thread_leaves_no_words_in_the_file(tmp_path: Path) -> None:
     store = ThreadStore(tmp_path)
     thread = store.create_thread("mine")
     store.add_turn(thread, "r1", PRIVATE, Standalone(PRIVATE))
+    store.write_pin("mine", True)
     store.delete_thread("mine")
+    assert not store.read_pins()
     assert b"Jane Doe" not in (tmp_path / FILE).read_bytes()
     with pytest.raises(UnknownThread):
         store.add_turn(thread, "r2", "Why?", Standalone("Why?"))

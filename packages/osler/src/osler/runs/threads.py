@@ -207,8 +207,8 @@ class ThreadStore:
         self.read_thread(id, workspace)
         with self._file.open_to_write() as db:
             db.execute("DELETE FROM turn WHERE workspace = ? AND thread = ?", (workspace, id))
-            db.execute("DELETE FROM thread WHERE workspace = ? AND id = ?", (workspace, id))
-            db.execute("DELETE FROM title WHERE workspace = ? AND id = ?", (workspace, id))
+            for table in ("thread", "title", "pin"):
+                db.execute(f"DELETE FROM {table} WHERE workspace = ? AND id = ?", (workspace, id))  # noqa: S608
 
 
 def _read_turns(

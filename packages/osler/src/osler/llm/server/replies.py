@@ -271,12 +271,13 @@ class ChatGatherer:
 
     def _add_calls(self, pieces: Any) -> None:
         """Calls come in pieces: the name first, then the arguments bit by bit."""
-        for number, (name, arguments) in enumerate(_call_parts(pieces)):
-            index = pieces[number].get("index", len(self._calls))
-            call = self._calls.setdefault(index, {"name": "", "arguments": ""})
-            call["name"] += name
-            call["arguments"] += arguments
-            self._length += len(name) + len(arguments)
+        for piece in pieces if isinstance(pieces, list) else ():
+            for name, arguments in _call_parts([piece]):
+                index = piece.get("index", len(self._calls))
+                call = self._calls.setdefault(index, {"name": "", "arguments": ""})
+                call["name"] += name
+                call["arguments"] += arguments
+                self._length += len(name) + len(arguments)
 
     def _is_over(self) -> bool:
         if self._length <= self._most and len(self._entries) <= 2 * self._max_tokens:
