@@ -15,7 +15,15 @@ from osler.errors import UnknownPassage
 from osler.kb import index
 from osler.kb.search import sparse
 from osler.kb.search.backends import SearchBackends
-from osler.kb.search.base import EVERYTHING, TIES, BackendChoice, Floats, PassageFilter, Ranking
+from osler.kb.search.base import (
+    EVERYTHING,
+    TIES,
+    BackendChoice,
+    Floats,
+    PassageFilter,
+    Ranking,
+    read_vectors,
+)
 from osler.kb.search.known import known_until
 from osler.kb.store import access
 from osler.kb.store.passages import (
@@ -24,7 +32,6 @@ from osler.kb.store.passages import (
     read_by_number,
     read_meta,
     read_numbered,
-    read_stored_vectors,
 )
 from osler.types import Language, Passage
 
@@ -205,9 +212,8 @@ class KnowledgeBaseReader:
 
         Raises `UnknownPassage` as `get` does.
         """
-        id = id.encode(
-            errors="replace"
-        ).decode()  # half a character, from a shell in another coding
+        # Half a character may come from a shell in another coding.
+        id = id.encode(errors="replace").decode()
         with self.readers.borrow() as db:
             row = db.execute("SELECT document, n FROM passage WHERE id = ?", (id,)).fetchone()
             if row is None:
@@ -325,11 +331,8 @@ class KnowledgeBaseReader:
 
     def get_vectors(self, numbers: Iterable[int]) -> dict[int, Floats]:
         """The vectors of passages that have one."""
-        import numpy as np
-
         with self.readers.borrow() as db:
-            stored = read_stored_vectors(db, numbers)
-        return {number: np.frombuffer(value, np.float32) for number, value in stored.items()}
+            return read_vectors(db, numbers)
 
     def term_rarity(self, terms: Sequence[str], *, as_of: int | None = None) -> dict[str, float]:
         """How much each term tells, by how few passages hold it (inverse document frequency);

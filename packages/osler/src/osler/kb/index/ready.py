@@ -16,7 +16,6 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +28,7 @@ from osler.kb.index.leases import PENDING, encoder_languages
 from osler.kb.search.base import Floats
 from osler.kb.store.access import open_for_writing, write_transaction
 from osler.kb.store.passages import Progress, ignore_progress
+from osler.llm.core.cache import hash_file
 from osler.text import make_slug
 
 if TYPE_CHECKING:
@@ -85,15 +85,13 @@ def _insert_ready(
         for vectors, ids in chunks:
             for start in range(0, len(ids), _ROWS):
                 end = start + _ROWS
-                rows = _pair_rows(db, source, ids[start:end], _scale(vectors[start:end], folder))
-                pairs = list(rows)
+                scaled = _scale(vectors[start:end], folder)
+                pairs = list(_pair_rows(db, source, ids[start:end], scaled))
                 with write_transaction(db):
                     db.executemany("INSERT OR IGNORE INTO vector VALUES (?, ?)", pairs)
                 known = {vector for _, vector in pairs}
-                passages, unknown = (
-                    passages + len(pairs),
-                    unknown + len(ids[start:end]) - len(known),
-                )
+                passages += len(pairs)
+                unknown += len(ids[start:end]) - len(known)
                 progress("take vectors", done := done + len(ids[start:end]), total)
     return ReadyResult(passages, unknown)
 
@@ -145,9 +143,7 @@ def _read_manifest(folder: Path, encoder: Encoder) -> dict[str, Any]:
 
 
 def _check_sum(file: Path, wanted: str) -> None:
-    with file.open("rb") as opened:
-        found = file_digest(opened, "sha256").hexdigest()
-    if found != wanted.lower():
+    if (found := hash_file(file)) != wanted.lower():
         raise MalformedSource(
             f"{file} has the SHA-256 {found}, {MANIFEST} says {wanted or 'nothing'}",
             fix="download it again",

@@ -14,7 +14,14 @@ import numpy as np
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
 from osler.kb.search import generation, sparse
-from osler.kb.search.base import BackendChoice, Floats, PassageFilter, Ranking, SearchBackend
+from osler.kb.search.base import (
+    BackendChoice,
+    Floats,
+    PassageFilter,
+    Ranking,
+    SearchBackend,
+    read_vectors,
+)
 from osler.kb.search.exact import ExactBackend, allowed_by
 from osler.kb.search.generation import CurrentGeneration
 from osler.kb.store import access
@@ -25,7 +32,6 @@ from osler.kb.store.passages import (
     read_by_number,
     read_corrections,
     read_meta,
-    read_stored_vectors,
 )
 from osler.types import Passage
 
@@ -291,8 +297,8 @@ class CorrectedBackend:
 def _score_vectors(query: Floats) -> _Scorer:
     def score(db: sqlite3.Connection, passages: dict[int, Passage]) -> Ranking:
         return [
-            (number, float(np.vecdot(np.frombuffer(value, np.float32), query)))
-            for number, value in read_stored_vectors(db, passages).items()
+            (number, float(np.vecdot(vector, query)))
+            for number, vector in read_vectors(db, passages).items()
         ]
 
     return score

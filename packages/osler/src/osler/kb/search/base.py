@@ -6,6 +6,7 @@ the embedded engine (`osler.kb.search.edge`) is faster.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -96,6 +97,13 @@ def load_vectors(db: sqlite3.Connection, dimension: int) -> VectorMatrix:
         numbers[i], matrix[i] = number, np.frombuffer(value, np.float32)
         sources.append(source)
     return VectorMatrix(numbers, matrix, source_runs(sources))
+
+
+def read_vectors(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Floats]:
+    """Reads the vectors of passages, as far as they are encoded."""
+    wanted = "SELECT passage, value FROM vector WHERE passage IN (SELECT value FROM json_each(?))"
+    rows = db.execute(wanted, (json.dumps(list(numbers)),))
+    return {number: np.frombuffer(value, np.float32) for number, value in rows}
 
 
 def source_runs(sources: Iterable[str]) -> tuple[tuple[str, int, int], ...]:

@@ -13,8 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from osler.kb.search import sparse
 from osler.kb.search.base import (
     Floats,
@@ -24,10 +22,11 @@ from osler.kb.search.base import (
     fetch_allowed,
     fold_kind,
     load_vectors,
+    read_vectors,
 )
 from osler.kb.search.known import known_until
 from osler.kb.store import access
-from osler.kb.store.passages import read_corrections, read_meta, read_stored_vectors
+from osler.kb.store.passages import read_corrections, read_meta
 from osler.kb.store.works import latest_day
 
 
@@ -114,12 +113,9 @@ def _follow_corrections(
 ) -> _LoadedVectors:
     known = len(held.corrections)
     later = corrections[known:]
-    stored = read_stored_vectors(db, (after for _, after in later))
-    new = {number: np.frombuffer(value, np.float32) for number, value in stored.items()}
-    matrix = (
-        held.vectors.replace_rows(later, new) if corrections[:known] == held.corrections else None
-    )
-    if matrix is None:
+    new = read_vectors(db, (after for _, after in later))
+    matrix = held.vectors.replace_rows(later, new)
+    if matrix is None or corrections[:known] != held.corrections:
         return _read_all(db, held.build, corrections)
     return replace(held, vectors=matrix, corrections=corrections)
 

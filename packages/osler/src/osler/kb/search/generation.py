@@ -18,18 +18,17 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from osler.errors import KnowledgeBaseError
-from osler.kb.search.base import PATIENTS, RETRACTED, TEXTS, Floats, fold_kind
+from osler.kb.search.base import PATIENTS, RETRACTED, TEXTS, Floats, fold_kind, read_vectors
 from osler.kb.store.access import FILE
 from osler.kb.store.durable import sync_path, sync_tree
 from osler.kb.store.passages import indexed_text, read_by_number
 from osler.kb.store.works import has_dates
+from osler.llm.core.cache import hash_file
 from osler.sources.catalogue import EMR
 from osler.types import Passage
 
@@ -79,11 +78,8 @@ def _sum_current(current: CurrentGeneration) -> str:
 
 
 def _sum_files(folder: Path) -> dict[str, str]:
-    sums = {}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        with path.open("rb") as file:
-            sums[path.relative_to(folder).as_posix()] = file_digest(file, "sha256").hexdigest()
-    return sums
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): hash_file(path) for path in files}
 
 
 def find_changed(kb: Path, current: CurrentGeneration) -> list[str]:
@@ -135,7 +131,6 @@ POINT_TABLE = (
 )
 """Contents of a generation, in the columns of `wanted_rows`."""
 
-_HELD = "SELECT number, shelf, payload, dense FROM point"
 _COLUMNS = "number, shelf, payload, dense"
 
 
@@ -164,7 +159,8 @@ def open_comparison(kb: Path, generation: Path) -> Iterator[sqlite3.Connection]:
             wanted = wanted.replace(f"JOIN {table} ", f"JOIN kb.{table} AS {table} ")
         db.execute(f"CREATE TEMP VIEW wanted AS {wanted}")
         db.execute(
-            f"CREATE TEMP TABLE put AS SELECT {_COLUMNS} FROM wanted EXCEPT {_HELD}"  # noqa: S608 - constants
+            f"CREATE TEMP TABLE put AS SELECT {_COLUMNS} FROM wanted"  # noqa: S608 - constants
+            f" EXCEPT SELECT {_COLUMNS} FROM point"
         )
         db.execute(
             "CREATE TEMP TABLE gone AS SELECT number, shelf FROM point"
@@ -252,14 +248,8 @@ def payload_of(stored: str) -> dict[str, Any]:
 def read_rows(db: sqlite3.Connection, wanted: list[tuple[int, str, str]]) -> Iterator[IndexRow]:
     """Reads passages given by number, shelf and stored payload; those that are gone fall out."""
     passages = read_by_number(db, (number for number, _, _ in wanted))
-    vectors = dict(
-        db.execute(
-            "SELECT passage, value FROM vector WHERE passage IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(passages)),),
-        )
-    )
+    vectors = read_vectors(db, passages)
     for number, shelf, stored in wanted:
         if number in passages:
-            value = vectors.get(number)
-            vector = None if value is None else np.frombuffer(value, np.float32)
-            yield IndexRow(number, shelf, payload_of(stored), passages[number], vector)
+            payload, vector = payload_of(stored), vectors.get(number)
+            yield IndexRow(number, shelf, payload, passages[number], vector)

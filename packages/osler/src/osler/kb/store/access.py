@@ -176,7 +176,6 @@ def open_for_writing(
         # In WAL mode NORMAL loses no consistency on power failure, at most the last commits: what
         # was written is flushed once, before anybody hears that it is done.
         db.execute("PRAGMA synchronous=NORMAL")
-        db.execute("PRAGMA cache_size=-65536")
         add_work_tables(db)
         add_seals(db)
         yield db
@@ -210,7 +209,7 @@ def translate_errors(folder: Path) -> Iterator[None]:
         # The lowest byte is the error; what is above it tells the kind.
         code = getattr(error, "sqlite_errorcode", -1) & 0xFF
         raise KnowledgeBaseError(
-            f"the knowledge base in {folder} failed: {error}",
+            f"{failed}: {error}",
             fix=_FIXES.get(code, "run `osler kb info --verify`"),
         ) from error
 

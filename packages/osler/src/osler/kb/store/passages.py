@@ -139,12 +139,6 @@ def read_by_number(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, 
     return dict(read_numbered(db, wanted, (json.dumps(list(numbers)),)))
 
 
-def read_stored_vectors(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, bytes]:
-    """Reads the vectors of passages, float32 as bytes, as far as they are encoded."""
-    wanted = "SELECT passage, value FROM vector WHERE passage IN (SELECT value FROM json_each(?))"
-    return dict(db.execute(wanted, (json.dumps(list(numbers)),)))
-
-
 def indexed_text(passage: Passage) -> str:
     """Returns the text that both indexes see: title and headings before the text.
 
