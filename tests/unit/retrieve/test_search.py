@@ -17,9 +17,9 @@ from osler.kb.encoders.base import Encoder, Kind, MiniLMEncoder, VectorMemory
 from osler.kb.search.base import EVERYTHING, Floats, PassageFilter
 from osler.kb.search.sparse import MOST_TERMS, rarest_terms
 from osler.kb.store import access
+from osler.kb.store.passages import indexed_text
 from osler.retrieve import content_terms, rank_hits, rrf, source_errors
 from osler.retrieve.hybrid import Fusion, HybridRetriever, LexicalRetriever, retriever_over
-from osler.retrieve.pooled import reranker_text
 from osler.retrieve.relevance import EncoderRelevance
 from osler.text import language_of
 from osler.types import Hit, Language
@@ -340,7 +340,7 @@ async def test_passages_that_a_search_found_are_not_encoded_again(kb: KnowledgeB
 
     query, memory = "colchicine for the acute attack of gout", VectorMemory(Counting())
     hits = await HybridRetriever(kb, memory).search(query, k=3)
-    texts = [reranker_text(hit.passage) for hit in hits]
+    texts = [indexed_text(hit.passage) for hit in hits]
     scores = await EncoderRelevance(memory).relevance(query, texts)
     assert asked == [query]
     assert scores == await EncoderRelevance(HashingEncoder()).relevance(query, texts)

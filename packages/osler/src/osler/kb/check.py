@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -165,10 +165,12 @@ def _read_sources(db: sqlite3.Connection) -> Iterator[SourceInfo]:
     names = db.execute(
         "SELECT source FROM file UNION SELECT source FROM dropped ORDER BY source"
     ).fetchall()
-    files = _count_by_source(
-        db, "SELECT source, count(*) FROM file WHERE read > 0 OR complete GROUP BY source"
+    files: dict[str, int] = dict(
+        db.execute("SELECT source, count(*) FROM file WHERE read > 0 OR complete GROUP BY source")
     )
-    documents = _count_by_source(db, "SELECT source, count(*) FROM document GROUP BY source")
+    documents: dict[str, int] = dict(
+        db.execute("SELECT source, count(*) FROM document GROUP BY source")
+    )
     # One reading of the passages, which are most of the file.
     passages = db.execute(
         "SELECT source, language, licence, count(*), sum(size), sum(illustrative)"
@@ -178,13 +180,17 @@ def _read_sources(db: sqlite3.Connection) -> Iterator[SourceInfo]:
     failed = Counter(letter.source for letter in prepare.list_dead_letters(db, None))
     for (name,) in names:
         groups = [group for group in passages if group[0] == name]
+        counts, sizes = Counter[Language](), Counter[Language]()
+        for _, language, _, count, size, _ in groups:
+            counts[language] += count
+            sizes[language] += size
         yield SourceInfo(
             source=name,
             files=files.get(name, 0),
             documents=documents.get(name, 0),
-            passages=sum(group[3] for group in groups),
-            words={language: _mean_length(groups, language) for _, language, *_ in groups},
-            languages=_count_languages(groups),
+            passages=counts.total(),
+            words={language: sizes[language] / count for language, count in counts.items()},
+            languages=dict(counts),
             licences=tuple(sorted({group[2] for group in groups} - {""})),
             illustrative=sum(group[5] for group in groups),
             drops=_count_drops(db, name),
@@ -221,22 +227,6 @@ def _provenance_of(db: sqlite3.Connection, source: str) -> dict[str, Any]:
     ).fetchone()
     names = ("retracted", "latest", "origins", "waiting")
     return {"trust": dict(tiers.fetchall()), **dict(zip(names, counts, strict=True))}
-
-
-def _count_by_source(db: sqlite3.Connection, sql: str) -> dict[str, int]:
-    return dict(db.execute(sql).fetchall())
-
-
-def _count_languages(groups: Sequence[Sequence[Any]]) -> dict[Language, int]:
-    counts: Counter[Language] = Counter()
-    for _, language, _, count, *_ in groups:
-        counts[language] += count
-    return dict(counts)
-
-
-def _mean_length(groups: Sequence[Sequence[Any]], language: str) -> float:
-    of = [group for group in groups if group[1] == language]
-    return float(sum(group[4] for group in of) / sum(group[3] for group in of))
 
 
 def _count_drops(db: sqlite3.Connection, source: str) -> dict[str, int]:

@@ -10,17 +10,13 @@ started again, and a file that was still being written is read again at the next
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from osler.errors import (
-    KnowledgeBaseBusy,
-    KnowledgeBaseError,
-    KnowledgeBaseUnbuilt,
-)
+from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError, KnowledgeBaseUnbuilt
 from osler.kb.base import KnowledgeBase
 from osler.kb.ingest.file_table import list_roots
 from osler.kb.ingest.files import IngestResult
@@ -29,7 +25,7 @@ from osler.sources.download.transfer import FetchFailed
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
-    from osler.sources.download.job import DownloadJob, DownloadRecipe
+    from osler.sources.download.job import DownloadJob
 # Passages whose encoding is timed: with MiniLM about a second.
 _TIMED = 32
 
@@ -68,19 +64,18 @@ def watch_folder(
     """
     is_known = False
     for _ in ticks:
+        added = 0
         try:
             if not is_known:
-                first = kb.add([folder], source=source)
+                added = kb.add([folder], source=source).documents
                 is_known = True
-            else:
-                first = None
             is_there = folder.is_dir() and any(folder.iterdir())
             seen = kb.update(source=source, prune=is_there)
             encoded = _build_where_needed(kb, encoder)
         except KnowledgeBaseBusy:
             continue
-        documents = seen.documents + (first.documents if first else 0)
-        yield Seen(documents, seen.gone, len(seen.failed) + len(seen.vanished), encoded)
+        lost = len(seen.failed) + len(seen.vanished)
+        yield Seen(added + seen.documents, seen.gone, lost, encoded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,21 +114,16 @@ def fetch_on_schedule(
         seen = Seen(0, 0, 0, 0)
         if new := sorted(there - taken):
             try:
-                seen = _take_in(kb, job.recipe, new, encoder)
+                recipe = job.recipe
+                added = kb.add(new, source=recipe.source, fmt=recipe.format or None)
+                encoded = _build_where_needed(kb, encoder)
+                seen = Seen(added.documents, added.gone, len(added.failed), encoded)
                 taken |= there
             except KnowledgeBaseBusy:
                 problem = problem or "the knowledge base is being written"
             except KnowledgeBaseError as error:  # a full disk, which may have room at the next
                 problem = problem or str(error)
         yield Fetched(len(there), problem, seen)
-
-
-def _take_in(
-    kb: KnowledgeBase, recipe: DownloadRecipe, files: Sequence[Path], encoder: Encoder | None
-) -> Seen:
-    added = kb.add(files, source=recipe.source, fmt=recipe.format or None)
-    encoded = _build_where_needed(kb, encoder)
-    return Seen(added.documents, added.gone, len(added.failed), encoded)
 
 
 def _build_where_needed(kb: KnowledgeBase, encoder: Encoder | None) -> int:
@@ -158,18 +148,9 @@ def release(kb: KnowledgeBase, source: str) -> list[IngestResult]:
         raise KnowledgeBaseError(f"nothing of {source} is held", fix="`osler kb info` lists it")
     done = []
     for root in roots:
-        how = root.how
-        done.append(
-            kb.add(
-                [root.path],
-                source=source,
-                fmt=how.fmt,
-                licence=how.licence,
-                illustrative=how.illustrative,
-                trust=how.trust,
-                chunk=how.chunk,
-            )
-        )
+        terms = asdict(root.how) | {"source": source}
+        del terms["only"]  # no term of `add`
+        done.append(kb.add([root.path], **terms))
     kb.remove(source=held)
     return done
 

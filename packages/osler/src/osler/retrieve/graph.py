@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 
 from osler.graph.chains import find_chains_between, find_chains_from
@@ -17,6 +18,7 @@ from osler.graph.link import Dictionary, Recogniser
 from osler.graph.lookup import Lookup
 from osler.graph.store import Graph
 from osler.retrieve import STOP_WORDS, rank_hits, search_errors
+from osler.retrieve.pooled import rank_texts
 from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.catalogue import GRAPH
 from osler.types import Hit, Passage, Relevance
@@ -70,10 +72,10 @@ class GraphRetriever:
     """Upper bound on concepts of an ambiguous term or a free query."""
     recogniser: Recogniser | None = None
     """Finds the names in a free query; `None` = the graph's own names."""
-    _lookup: Lookup = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_lookup", Lookup(self.graph))
+    @cached_property
+    def _lookup(self) -> Lookup:
+        return Lookup(self.graph)
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         """Finds definitions and relations as passages, whose ids `Graph.passage` resolves."""
@@ -113,7 +115,10 @@ class GraphRetriever:
         return (*scored[:1], *sorted(scored[1:], key=lambda pair: (-pair[1], pair[0].id)))
 
     def _read_concepts(self, term: str, query: str, free: bool) -> list[tuple[Concept, list[Edge]]]:
-        ids = self._concepts_mentioned(term) if free else self._concepts_named(term)
+        if free:
+            ids = link_concepts(self.graph, term, self.recogniser, ambiguous=True)
+        else:
+            ids = [match.concept for match in self._lookup.find(term, fuzzy=self.fuzzy)]
         found = [(id, self.graph.get_concept(id)) for id in ids[: self.concepts]]
         return [
             (concept, self._lookup.find_related(id, query, most=_READ))
@@ -121,19 +126,12 @@ class GraphRetriever:
             if concept is not None
         ]
 
-    def _concepts_named(self, term: str) -> list[str]:
-        return [match.concept for match in self._lookup.find(term, fuzzy=self.fuzzy)]
-
-    def _concepts_mentioned(self, text: str) -> list[str]:
-        return link_concepts(self.graph, text, self.recogniser, ambiguous=True)
-
     async def _rank_edges(
         self, query: str, concept: Concept, edges: Sequence[Edge]
     ) -> tuple[tuple[Edge, float], ...]:
         said = [_edge_words(edge, concept) for edge in edges]
         scores = await self.relevance.relevance(query, said)
-        order = sorted(range(len(edges)), key=lambda n: (-scores[n], n))
-        return tuple((edges[n], scores[n]) for n in order[:RELATIONS])
+        return tuple((edges[n], scores[n]) for n in rank_texts(scores)[:RELATIONS])
 
     def _finding_passages(self, finding: Finding) -> list[tuple[Passage, float]]:
         """The definition first, as in the paper's text; then sections, relations by relevance."""
@@ -267,24 +265,21 @@ class ChainRetriever:
 
     def _find_chains(self, query: str) -> list[ConceptChain]:
         linked = link_concepts(self.graph, query, self.recogniser)[: self.most_concepts]
-        pairs = combinations(linked, 2)
-        found = [
-            chain
-            for one, other in pairs
-            for chain in find_chains_between(
-                self.graph, one, other, hops=self.hops, k=self.candidates
-            )
-        ]
-        if not found:
-            # A single concept has no pair: walk outwards from it.
-            around = (find_chains_from(self.graph, id, hops=2, k=self.candidates) for id in linked)
-            found = [chain for chains in around for chain in chains]
-        return found
+        between = (
+            find_chains_between(self.graph, *pair, hops=self.hops, k=self.candidates)
+            for pair in combinations(linked, 2)
+        )
+        # A single concept has no pair: walk outwards from it.
+        around = (find_chains_from(self.graph, id, hops=2, k=self.candidates) for id in linked)
+        for several in (between, around):
+            if found := [chain for chains in several for chain in chains]:
+                return found
+        return []
 
     def _chain_hits(self, query: str, weighed: list[tuple[float, ConceptChain]]) -> list[Hit]:
-        scored = []
-        for score, chain in weighed:
-            concept = self.graph.get_concept(chain.concepts[0])
-            if concept is not None:
-                scored.append((self.graph.chain_passage(concept, chain), score))
+        scored = (
+            (self.graph.chain_passage(concept, chain), score)
+            for score, chain in weighed
+            if (concept := self.graph.get_concept(chain.concepts[0])) is not None
+        )
         return rank_hits(scored, query, GRAPH)

@@ -6,6 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import log2
 
 import numpy as np
@@ -58,10 +59,10 @@ class CommunityRetriever:
     """Upper bound on concepts of a text; the longest names win."""
     candidates: int = 20
     """Communities whose texts are compared with the query."""
-    _lookup: Lookup = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_lookup", Lookup(self.graph))
+    @cached_property
+    def _lookup(self) -> Lookup:
+        return Lookup(self.graph)
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         """Finds communities, one per hit; `Graph.passage` resolves their ids.
@@ -145,15 +146,9 @@ class CommunitySummariser:
         def parse(reply: Completion) -> str:
             return _summary_text(reply.text, digest)
 
-        asked = [Message("user", prompt.text)]
+        asked, how = [Message("user", prompt.text)], self.sampling
         text = await ask(
-            self.model,
-            asked,
-            parse,
-            self.sampling,
-            run,
-            role="summariser",
-            prompt=prompt.identity,
+            self.model, asked, parse, how, run, role="summariser", prompt=prompt.identity
         )
         return await asyncio.to_thread(communities.store_summary, community, text, self.model.name)
 

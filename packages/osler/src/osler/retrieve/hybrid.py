@@ -101,7 +101,10 @@ class HybridRetriever:
             across = [one for one in self._search_other(asked, k) if one[0].id not in known]
             own = found[: k - min(len(across), k // OTHERS)]
             across = _below(across[: k - len(own)], own)
-            return self._make_hits(asked, [*own, *across])
+            return [
+                Hit(passage, score, rank, asked.spelt, finder)
+                for rank, (passage, score, finder) in enumerate([*own, *across], 1)
+            ]
 
     def _search_other(self, asked: AskedQuestion, k: int) -> list[_Found]:
         """The best passages in the other language by the question's words in it. Not by meaning:
@@ -137,13 +140,6 @@ class HybridRetriever:
             for number, passage, score in found
         ]
 
-    @staticmethod
-    def _make_hits(asked: AskedQuestion, found: Sequence[_Found]) -> list[Hit]:
-        return [
-            Hit(passage, score, rank, asked.spelt, finder)
-            for rank, (passage, score, finder) in enumerate(found, 1)
-        ]
-
     def _remember_vectors(self, memory: VectorMemory, found: Mapping[int, Passage]) -> None:
         """So that whoever orders or reads these passages next need not encode them."""
         vectors = self.kb.get_vectors(found)
@@ -158,9 +154,6 @@ class HybridRetriever:
             weights=(self.fusion.dense_weight, self.fusion.lexical_weight),
             k=self.fusion.constant,
         )
-        return self._read_best(fused, k)
-
-    def _read_best(self, fused: Ranking, k: int) -> list[tuple[int, Passage, float]]:
         # Usually k passages are read; all only when deletions made gaps.
         passages = self.kb.get_passages(number for number, _ in _cut_ranking(fused, k))
         if len(passages) < min(k, len(fused)):  # some were deleted since the last build

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from osler.extract.derived import Extractions
 from osler.extract.indexes import Kind
@@ -18,7 +19,6 @@ from osler.extract.indexes.entity_graph import EntityGraph, EntityGraphs
 from osler.graph.derive import normalize_name
 from osler.graph.items import NamedConcept
 from osler.graph.lookup import SEED, Lookup, NameVectors
-from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder, shared_languages
 from osler.kb.search.base import EVERYTHING, Floats, PassageFilter, Ranking
@@ -69,12 +69,11 @@ class NameRankings:
     vectors: NameVectors | None = None
     """Vectors of the concept graph's names; `None`: unknown names are compared by spelling
     alone."""
-    _lookup: Lookup | None = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        graph: Graph | None = self.webs.graph
-        found = Lookup(graph) if graph is not None and self.fuzzy else None
-        object.__setattr__(self, "_lookup", found)
+    @cached_property
+    def _lookup(self) -> Lookup | None:
+        graph = self.webs.graph
+        return Lookup(graph) if graph is not None and self.fuzzy else None
 
     def rank_by_name(self, query: str, *, k: int, within: PassageFilter) -> dict[str, Ranking]:
         """Passage numbers by exact names, by similar spellings, and by the walk."""
@@ -200,19 +199,17 @@ class IndexedRetriever:
         self, query: str, words: Sequence[str], vector: Floats | None, depth: int
     ) -> tuple[Ranking, Ranking]:
         """The chunks' dense and lexical rankings."""
-        weighed = self.fusion.dense_weight, self.fusion.lexical_weight
         if self.encoder is None:
-            numbered = self.kb.rank_by_words(words, k=depth, within=self.within)
-            return [], numbered
-        found = self.kb.rank_by_both(
+            return [], self.kb.rank_by_words(words, k=depth, within=self.within)
+        dense, lexical = self.kb.rank_by_both(
             words,
-            vector if weighed[0] else None,
+            vector if self.fusion.dense_weight else None,
             encoder=self.encoder.identity,
             k=depth,
             within=self.within,
             languages=shared_languages(self.encoder, language_of(query)),
         )
-        return found[0], found[1] if weighed[1] else []
+        return dense, lexical if self.fusion.lexical_weight else []
 
 
 def _best_finders(rankings: Iterable[tuple[str, Sequence[int]]]) -> dict[int, str]:

@@ -31,9 +31,7 @@ def find_respelt(word: str, said: Collection[str]) -> str:
         (
             other
             for other in sorted(said)
-            if abs(len(word) - len(other)) <= 1
-            and word[0] == other[0]
-            and {word[:5], other[:5]} != apart
+            if {word[:5], other[:5]} != apart
             and _is_respelt(word, other)
             and not _is_generic(other)
         ),

@@ -15,8 +15,9 @@ from itertools import pairwise
 from math import isfinite
 
 from osler.errors import ModelError
+from osler.kb.store.passages import indexed_text
 from osler.retrieve import rrf
-from osler.types import Hit, Passage, Relevance, Retriever
+from osler.types import Hit, Relevance, Retriever
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class RerankedRetriever:
         hits = await self.inner.search(query, k=self.depth)
         if not hits:
             return []
-        scores = await self.reranker.relevance(query, [reranker_text(hit.passage) for hit in hits])
+        scores = await self.reranker.relevance(query, [indexed_text(hit.passage) for hit in hits])
         # NaN would make the sort arbitrary without an error.
         if len(scores) != len(hits) or not all(map(isfinite, scores)):
             raise ModelError(f"the reranker gave {len(scores)} scores for {len(hits)} passages")
@@ -46,11 +47,6 @@ class RerankedRetriever:
             replace(hit, score=score, rank=rank)
             for rank, (score, hit) in enumerate(best[: min(k, self.k)], 1)
         ]
-
-
-def reranker_text(passage: Passage) -> str:
-    """The text for a reranker: the headings on a line of their own, then the passage."""
-    return f"{passage.heading}\n{passage.text}" if passage.heading else passage.text
 
 
 @dataclass(frozen=True)
@@ -72,7 +68,7 @@ class FusedRelevance:
         if not texts:
             return ()
         scored = [await one.relevance(query, texts) for one in (self.near, self.words)]
-        fused = rrf([_rank_texts(s) for s in scored], weights=self.weights, k=self.constant)
+        fused = rrf([rank_texts(s) for s in scored], weights=self.weights, k=self.constant)
         return tuple(score for _, score in sorted(fused))
 
 
@@ -99,8 +95,8 @@ class PooledOrder:
         if not best:
             return ()
         ids = sorted(best)
-        texts = [reranker_text(best[id].passage) for id in ids]
-        places = _rank_texts(await self.scorer.relevance(question, texts))
+        texts = [indexed_text(best[id].passage) for id in ids]
+        places = rank_texts(await self.scorer.relevance(question, texts))
         scores = {
             ids[at]: self._share_of(place)
             + self.again * sum(map(self._share_of, sorted(ranks[ids[at]])[1:]))
@@ -133,6 +129,6 @@ def _collect_hits(lists: Sequence[Sequence[Hit]]) -> tuple[dict[str, Hit], dict[
     return best, ranks
 
 
-def _rank_texts(scores: Sequence[float]) -> list[int]:
+def rank_texts(scores: Sequence[float]) -> list[int]:
     """Places of the texts, best first; equal ones in their own order."""
     return sorted(range(len(scores)), key=lambda at: (-scores[at], at))

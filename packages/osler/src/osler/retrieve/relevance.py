@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
 from typing import TYPE_CHECKING
@@ -83,16 +83,9 @@ class OverlapRelevance:
 
     def _overlap_score(self, asked: set[str], said: set[str]) -> float:
         # F-measure with beta² as the weight of recall.
-        common, recall = _total_weight(asked & said), self.beta**2
-        return (
-            (1 + recall) * common / (recall * _total_weight(asked) + _total_weight(said))
-            if common
-            else 0.0
-        )
-
-
-def _total_weight(found: Iterable[str]) -> float:
-    return sum(map(term_weight, found))
+        common, wanted, had = (sum(map(term_weight, one)) for one in (asked & said, asked, said))
+        recall = self.beta**2
+        return (1 + recall) * common / (recall * wanted + had) if common else 0.0
 
 
 @dataclass(frozen=True)
@@ -120,17 +113,12 @@ class CoverageRelevance:
             return (0.0,) * len(texts)
         rare = await asyncio.to_thread(self.rarity, asked)
         tells = {term: term_weight(term) * rare[term] for term in asked}
-        whole = sum(sorted(tells.values(), reverse=True)[: self._most_terms(asked)])
+        # Chinese terms overlap (characters and pairs), so there are more of them.
+        most = self.longest * 3 if is_cjk(asked[0][0]) else self.longest
+        whole = sum(sorted(tells.values(), reverse=True)[:most])
         said = (set(content_terms(_add_names(text, names))) for text in texts)
-        return tuple(min(1.0, self._covered_share(tells, terms) / whole) for terms in said)
-
-    def _most_terms(self, asked: Sequence[str]) -> int:
-        """Chinese terms overlap (characters and pairs), so there are more of them."""
-        return self.longest * 3 if is_cjk(asked[0][0]) else self.longest
-
-    @staticmethod
-    def _covered_share(tells: Mapping[str, float], said: set[str]) -> float:
-        return sum(value for term, value in tells.items() if term in said)
+        covered = (sum(tells[term] for term in asked if term in terms) for terms in said)
+        return tuple(min(1.0, share / whole) for share in covered)
 
 
 def _add_names(text: str, names: Sequence[tuple[str, tuple[str, ...]]]) -> str:

@@ -18,7 +18,7 @@ from osler.kb.ingest.chunk import document_passages
 from osler.kb.search.base import PassageFilter, fold_kind
 from osler.retrieve import rank_hits
 from osler.retrieve.entity_names import EntityNames
-from osler.retrieve.pooled import PooledOrder
+from osler.retrieve.pooled import PooledOrder, rank_texts
 from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.catalogue import GRAPH, WIKI
 from osler.sources.records import Document
@@ -69,27 +69,23 @@ class OnlineRetriever:
 
     async def _rank_passages(self, query: str, found: Sequence[Document]) -> list[Passage]:
         """The best passage of every document in the engine's order, then the second best, …"""
-        of_each = [
-            await self._best_first(query, self._cut_passages(document)) for document in found
-        ]
+        of_each = []
+        for passages in map(self._cut_passages, found):
+            texts = [passage.text for passage in passages]
+            order = rank_texts(await OverlapRelevance().relevance(query, texts))
+            of_each.append([passages[i] for i in order])
         # Round-robin over documents: one long page must not fill the list.
         rounds = zip_longest(*of_each)
         distinct = {p.id: p for several in rounds for p in several if p is not None}
         return list(distinct.values())
-
-    async def _best_first(self, query: str, of_one: list[Passage]) -> list[Passage]:
-        scores = await OverlapRelevance().relevance(query, [passage.text for passage in of_one])
-        order = sorted(range(len(of_one)), key=lambda i: (-scores[i], i))
-        return [of_one[i] for i in order]
 
     def _cut_passages(self, document: Document) -> list[Passage]:
         """Passages with ids that contain a hash of the text: both versions of a changed page can
         be cited."""
         told = "\n".join(section.text for section in document.sections)
         version = hashlib.sha256(told.encode()).hexdigest()[:8]
-        return list(
-            document_passages(replace(document, id=f"{document.id}.{version}"), self.source)
-        )
+        named = replace(document, id=f"{document.id}.{version}")
+        return list(document_passages(named, self.source))
 
 
 def choose_entities(query: str, tables: Sequence[EntityNames]) -> list[str]:
@@ -158,11 +154,8 @@ class SearchServer:
         except ModelError as error:
             raise SourceUnavailable(f"the search server: {error}") from error
         documents, scores = _read_reply(reply)
-        found = [
-            (self._make_passage(document), score)
-            for document, score in zip(documents, scores, strict=False)
-        ]
-        return rank_hits(found[:k], query, self.source)
+        passages = map(self._make_passage, documents[:k])
+        return rank_hits(zip(passages, scores, strict=False), query, self.source)
 
     def _make_passage(self, document: dict[str, Any]) -> Passage:
         text = str(document["contents"]).strip()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from osler.errors import BadQuestion, MalformedOutput, SourceUnavailable
+from osler.kb.store.passages import indexed_text
 from osler.llm.core.ask import Speaker
 from osler.methods.omni.plan import Query, SourcePlan, expect_source_plan, source_plan_grammar
 from osler.methods.omni.planners import SourceDescription, source_variables
@@ -23,7 +24,6 @@ from osler.methods.omni.retriever import PlannedRetriever
 from osler.prompts import render_question_prompt
 from osler.questions import LabeledQuestion, read_labeled
 from osler.retrieve import LookupResult
-from osler.retrieve.pooled import reranker_text
 from osler.text import split_words
 from osler.trace import Noted, Run
 from osler.types import Question, Usage
@@ -232,7 +232,7 @@ class Exploration:
         return ExploredCase(
             case,
             tuple(_pair_with_hits(query, result) for query, result in results.items()),
-            {hit.passage.id: reranker_text(hit.passage) for hit in hits},
+            {hit.passage.id: indexed_text(hit.passage) for hit in hits},
             run.usage,
             notes,
             round(seconds, 3),

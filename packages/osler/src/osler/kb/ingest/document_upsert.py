@@ -184,20 +184,16 @@ class DocumentUpsert:
         return ""
 
     def _drop_document(self, new: PreparedDocument, reason: str, first: str, record: int) -> Drop:
-        drop = Drop(new.document.id, reason)
+        return self._insert_drop(self._file, new.document.id, reason, first, record)
+
+    def _insert_drop(
+        self, file: int, id: str, reason: str, first: str, record: int | None = None
+    ) -> Drop:
+        drop = Drop(id, reason)
         prepare.insert_drop(
-            self._db,
-            *(self._source, self._file, drop),
-            document=new.document.id,
-            first=first,
-            record=record,
+            self._db, self._source, file, drop, document=id, first=first, record=record
         )
         return drop
-
-    def _note_replaced(self, id: str, stored: _StoredDocument) -> None:
-        self.changed = True
-        drop = Drop(id, prepare.OLDER)
-        prepare.insert_drop(self._db, self._source, stored.file, drop, document=id, first=id)
 
     # Rows
 
@@ -227,7 +223,8 @@ class DocumentUpsert:
     def _replace_document(self, new: PreparedDocument, stored: _StoredDocument) -> int:
         """Replaces a document; passages that are the same stay, with their vectors."""
         if stored.file != self._file:
-            self._note_replaced(new.document.id, stored)
+            self.changed = True
+            self._insert_drop(stored.file, new.document.id, prepare.OLDER, new.document.id)
         if stored.digest != new.digest:
             # The old document may be of this very file, its passages not yet written.
             self._flush_rows()
@@ -283,13 +280,7 @@ class DocumentUpsert:
         self._flush_rows()
         delete_documents(self._db, [stored.number])
         self._gone.append(deleted.document)
-        drop = Drop(deleted.document, prepare.WITHDRAWN)
-        prepare.insert_drop(
-            self._db,
-            *(self._source, stored.file, drop),
-            document=deleted.document,
-            first=deleted.document,
-        )
+        self._insert_drop(stored.file, deleted.document, prepare.WITHDRAWN, deleted.document)
         return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
 from collections.abc import Iterable
@@ -226,9 +225,12 @@ def removed_by_hand(db: sqlite3.Connection, entry: FileEntry) -> set[str]:
 
 def withdrawn_by(db: sqlite3.Connection, entry: FileEntry) -> set[str]:
     """Lists ids of documents that the file's earlier content withdraws."""
-    where = "SELECT id FROM file WHERE source = ? AND path = ?"
-    row = db.execute(where, (entry.source, entry.path)).fetchone()
-    return withdrawn_documents(db, row[0]) if row else set()
+    rows = db.execute(
+        "SELECT document FROM deleted JOIN file ON file.id = deleted.file"
+        " WHERE file.source = ? AND path = ?",
+        (entry.source, entry.path),
+    )
+    return {row[0] for row in rows}
 
 
 def withdrawn_documents(db: sqlite3.Connection, file: int) -> set[str]:
@@ -313,13 +315,12 @@ def retry_dead_letters(
     db: sqlite3.Connection, source: str | None, reader: str, *, all: bool
 ) -> None:
     """Marks files with dead letters to be read again: those read by another version, or all."""
-    reasons = [row[0] for row in db.execute("SELECT DISTINCT reason FROM dropped")]
     with write_transaction(db):
         db.execute(
             "UPDATE file SET complete = 0 WHERE (?1 IS NULL OR source = ?1)"
             " AND (?2 OR reader != ?3) AND id IN (SELECT file FROM dropped"
             " WHERE reason IN (SELECT value FROM json_each(?4)))",
-            (source, all, reader, json.dumps(list(filter(prepare.is_dead, reasons)))),
+            (source, all, reader, prepare.dead_reasons(db)),
         )
 
 

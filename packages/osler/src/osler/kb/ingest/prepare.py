@@ -64,6 +64,10 @@ class PassageRow(NamedTuple):
     size: int
     tokens: str
 
+    @classmethod
+    def of(cls, passage: Passage) -> PassageRow:
+        return cls(passage, size_of(passage.text, passage.language), index_tokens(passage))
+
 
 class PreparedDocument(NamedTuple):
     """A document and its passages, ready to be written."""
@@ -84,7 +88,11 @@ Outcome = PreparedDocument | Deleted | Drop
 
 def prepare_batch(records: Iterable[Record], how: IngestOptions) -> list[Outcome]:
     """Prepares records for the store, in order. Pure: no file, no clock, no randomness."""
-    return [prepare_record(record, how) for record in records if not _is_foreign(record, how)]
+    return [
+        prepare_record(record, how)
+        for record in records
+        if not (how.only and isinstance(record, Document) and record.source != how.source)
+    ]
 
 
 def chunk(
@@ -150,17 +158,13 @@ def prepare_passages(passages: Sequence[Passage]) -> PreparedDocument:
         key=place.key,
         date=place.date,
     )
-    rows = (PassageRow(one, size_of(one.text, one.language), index_tokens(one)) for one in passages)
-    return _make_prepared(document, IngestOptions(first.source), tuple(rows))
+    rows = tuple(map(PassageRow.of, passages))
+    return _make_prepared(document, IngestOptions(first.source), rows)
 
 
 def document_key(passage: Passage) -> str:
     """Names the document of a passage, with its source: "book:anaemia"."""
     return passage.id.rpartition("#")[0]
-
-
-def _is_foreign(record: Record, how: IngestOptions) -> bool:
-    return how.only and isinstance(record, Document) and record.source != how.source
 
 
 # Characters of a title or heading. Each passage bears both, so that a file of one endless title
@@ -203,10 +207,8 @@ def prepare_record(record: Record, how: IngestOptions) -> Outcome:
         # A passage says what it is by its kind; the types that its publisher gave stay in `kinds`.
         kinds = record.kinds or tuple(filter(None, [record.kind]))
         record = replace(record, kind=RETRACTED, kinds=kinds)
-    rows = tuple(
-        PassageRow(passage, size_of(passage.text, passage.language), index_tokens(passage))
-        for passage in document_passages(record, how.source, how.licence, parse_chunking(how.chunk))
-    )
+    passages = document_passages(record, how.source, how.licence, parse_chunking(how.chunk))
+    rows = tuple(map(PassageRow.of, passages))
     return _make_prepared(record, how, rows) if rows else Drop(record.id, EMPTY)
 
 
@@ -291,6 +293,12 @@ def is_dead(reason: str) -> bool:
     return reason in _UNREADABLE or reason.startswith("malformed")
 
 
+def dead_reasons(db: sqlite3.Connection) -> str:
+    """The reasons of the dead letters that are stored, as a JSON list."""
+    reasons = (reason for (reason,) in db.execute("SELECT DISTINCT reason FROM dropped"))
+    return json.dumps([*filter(is_dead, reasons)])
+
+
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
     """A file or a record of it that was to be read and could not be."""
@@ -311,13 +319,12 @@ class DeadLetter:
 
 def list_dead_letters(db: sqlite3.Connection, source: str | None) -> Iterator[DeadLetter]:
     """Yields dead letters, the latest first."""
-    reasons = [row[0] for row in db.execute("SELECT DISTINCT reason FROM dropped")]
     rows = db.execute(
         "SELECT dropped.source, coalesce(path, place), coalesce(member, ''), place, record, line,"
         " reason, at FROM dropped LEFT JOIN file ON file.id = dropped.file"
         " WHERE (?1 IS NULL OR dropped.source = ?1)"
         " AND reason IN (SELECT value FROM json_each(?2)) ORDER BY at DESC, dropped.rowid",
-        (source, json.dumps(list(filter(is_dead, reasons)))),
+        (source, dead_reasons(db)),
     )
     for where, path, member, *rest in rows:
         yield DeadLetter(where, path.removesuffix(f"!{member}") if member else path, member, *rest)
@@ -334,13 +341,11 @@ def insert_drop(
     record: int | None = None,
 ) -> None:
     """Stores a drop; `first` is the id of the document that stands where `document` does not."""
+    now = int(time.time())
     db.execute(
         "INSERT INTO dropped(source, file, place, reason, document, first, record, line, at)"
         " VALUES (?,?,?,?, ?,?,?,?,?)",
-        (
-            *(source, file, drop.where, drop.reason),
-            *(document, first, record, drop.line, int(time.time())),
-        ),
+        (source, file, drop.where, drop.reason, document, first, record, drop.line, now),
     )
 
 

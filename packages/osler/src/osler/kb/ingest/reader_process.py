@@ -100,10 +100,9 @@ def work() -> None:
         _limit_process(*limits)
     out = sys.stdout.buffer
     try:
+        found = found_file(Path(path), name, by_name(parser))
         # Of a stranger's file one record a line, so that a line has a bound.
-        for batch in read_here(
-            found_file(Path(path), name, by_name(parser)), 1 if limits else BATCH
-        ):
+        for batch in read_here(found, 1 if limits else BATCH):
             out.write(json.dumps(batch, ensure_ascii=False, default=_list_fields).encode() + b"\n")
         out.write(_END)
         out.flush()
@@ -120,15 +119,10 @@ def _is_worth_it(found: Found) -> bool:
     path = found.file.path
     if found.file.member or (os.cpu_count() or 1) < 2 or not sys.executable:
         return False
-    if not is_registered(found):
-        return False
+    if type(by_name(found.parser.name)) is not type(found.parser):
+        return False  # another process would not find it
     files = path.iterdir() if path.is_dir() else (path,)
     return sum(file.stat().st_size for file in files if file.is_file()) >= WORTH
-
-
-def is_registered(found: Found) -> bool:
-    """Returns whether another process finds the file's parser by name."""
-    return type(by_name(found.parser.name)) is type(found.parser)
 
 
 def read_here(found: Found, size: int = BATCH) -> Iterator[list[Record]]:
@@ -222,15 +216,13 @@ def _ended_early(found: Found, limits: ReadLimits | None) -> KnowledgeBaseError:
 
 def found_file(path: Path, name: str, parser: Parser | FolderParser) -> Found:
     """Describes a file on disk, to be read and decompressed some blocks ahead."""
+    file = SourceFile(path)
     if isinstance(parser, FolderParser):
-        return FoundFolder(SourceFile(path), name, parser)
+        return FoundFolder(file, name, parser)
     if getattr(parser, "seeks", False):  # it reads here and there
-        return FoundFile(SourceFile(path), name, parser, lambda: open_file(path))
+        return FoundFile(file, name, parser, lambda: open_file(path))
     return FoundFile(
-        SourceFile(path),
-        name,
-        parser,
-        lambda: as_utf8(io.BufferedReader(_ReadAheadFile(path), _BLOCK)),
+        file, name, parser, lambda: as_utf8(io.BufferedReader(_ReadAheadFile(path), _BLOCK))
     )
 
 

@@ -111,7 +111,7 @@ class HomeStore:
                 db.execute("PRAGMA synchronous = EXTRA")
                 db.executescript(self._tables)
                 yield db
-        except (OSError, sqlite3.OperationalError, sqlite3.DatabaseError) as error:
+        except (OSError, sqlite3.DatabaseError) as error:
             if isinstance(error, sqlite3.IntegrityError):
                 raise
             raise StorageFailed(
@@ -121,11 +121,6 @@ class HomeStore:
     @contextmanager
     def open_to_write(self) -> Iterator[sqlite3.Connection]:
         """One transaction, undone where the caller fails."""
-        with self.open_to_read() as db:
+        with self.open_to_read() as db, db:
             db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-            except BaseException:
-                db.execute("ROLLBACK")
-                raise
-            db.execute("COMMIT")
+            yield db

@@ -12,7 +12,6 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -63,27 +62,24 @@ def write_export(
         raise KnowledgeBaseError(f"{path} is a folder", fix="name a file")
     if path.suffix.lower() not in {".jsonl", ".ndjson"}:
         raise BadConfig(f"the format of {path.name} is unknown", fix="end it in .jsonl")
-    counted = _LineCounter(progress)
+    documents = passages = 0
     problem, fix = f"{path} cannot be written", "choose another place, or free some disk space"
     # Whoever reads the target meanwhile sees the old file or the whole new one.
-    with translate_os_errors(problem, KnowledgeBaseError, fix), write_whole(path) as draft:
-        header = _make_header(db, source)
-        _write_lines(draft, header, counted.count_lines(_read_lines(db, source, since)))
-    return ExportResult(path, counted.documents, counted.passages)
-
-
-class _LineCounter:
-    def __init__(self, progress: Progress) -> None:
-        self.documents = self.passages = 0
-        self._progress = progress
-
-    def count_lines(self, lines: Iterator[Line]) -> Iterator[Line]:
-        for line in lines:
-            self.passages += 1
-            self.documents += line["n"] == 0
-            if self.passages % _ROWS == 0:
-                self._progress("passages", self.passages, None)
-            yield line
+    with (
+        translate_os_errors(problem, KnowledgeBaseError, fix),
+        write_whole(path) as draft,
+        draft.open("w", encoding="utf-8", newline="\n") as file,
+    ):
+        file.write(json.dumps(_make_header(db, source), ensure_ascii=False) + "\n")
+        for line in _read_lines(db, source, since):
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            passages += 1
+            documents += line["n"] == 0
+            if passages % _ROWS == 0:
+                progress("passages", passages, None)
+        file.flush()
+        os.fsync(file.fileno())
+    return ExportResult(path, documents, passages)
 
 
 def _make_header(db: sqlite3.Connection, source: str | None) -> Line:
@@ -113,11 +109,3 @@ def _read_lines(db: sqlite3.Connection, source: str | None, since: int) -> Itera
         line["kinds"] = line["kinds"].split("\n") if line["kinds"] else []
         line["added"] = datetime.fromtimestamp(line["added"], UTC).isoformat()
         yield line
-
-
-def _write_lines(path: Path, header: Line, lines: Iterator[Line]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for line in chain([header], lines):
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
