@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.kb.ingest.chunk import chunk_document, document_passages
+from osler.kb.ingest.chunk import Chunking, chunk_document, document_passages
 from osler.sources.records import Document, Section
 
 # Storable text only: a parser's `clean` removes lone surrogates before this.
@@ -25,14 +25,14 @@ limits = st.integers(min_value=1, max_value=60)
 
 @given(documents, limits)
 def test_the_chunks_joined_are_the_sections_joined(document: Document, limit: int) -> None:
-    pieces = list(chunk_document(document, limit=limit))
+    pieces = list(chunk_document(document, how=Chunking("", limit)))
 
     assert "".join(piece.text for piece in pieces) == "".join(s.text for s in document.sections)
 
 
 @given(sections, limits)
 def test_each_chunk_begins_where_the_one_before_it_ends(section: Section, limit: int) -> None:
-    pieces = list(chunk_document(Document("d", "t", (section,)), limit=limit))
+    pieces = list(chunk_document(Document("d", "t", (section,)), how=Chunking("", limit)))
 
     ends = [0, *(piece.end for piece in pieces)]
     assert [piece.start for piece in pieces] == ends[:-1]
@@ -42,7 +42,9 @@ def test_each_chunk_begins_where_the_one_before_it_ends(section: Section, limit:
 
 @given(documents, limits)
 def test_no_chunk_is_empty_or_longer_than_the_limit(document: Document, limit: int) -> None:
-    assert all(1 <= len(piece.text) <= limit for piece in chunk_document(document, limit=limit))
+    assert all(
+        1 <= len(piece.text) <= limit for piece in chunk_document(document, how=Chunking("", limit))
+    )
 
 
 @given(documents)

@@ -182,7 +182,7 @@ class KnowledgeBaseReader:
         """
         with self.readers.borrow() as db:
             index.require_built(db, encoder)
-        self._engines.require_backend()
+        self._engines.chosen_backend()
 
     def count_unindexed(self, encoder: str | None) -> int:
         """The passages that still wait for their vector: these are found by words alone.
@@ -191,7 +191,7 @@ class KnowledgeBaseReader:
         """
         with self.readers.borrow() as db:
             waiting = index.count_unindexed(db, encoder)
-        self._engines.require_backend()
+        self._engines.chosen_backend()
         return waiting
 
     def has_vectors(self, encoder: str) -> bool:
@@ -283,7 +283,7 @@ class KnowledgeBaseReader:
         self, terms: Sequence[str], *, k: int, within: PassageFilter = EVERYTHING
     ) -> list[Scored]:
         """The `k` best by BM25 among passages with any of `terms`; equal ones by id."""
-        ranking = self._engines.word_backend().by_words(terms, k=k + TIES, within=within)
+        ranking = self._engines.chosen_backend().by_words(terms, k=k + TIES, within=within)
         return self._score_passages(ranking, within)[:k]
 
     def by_vector(
@@ -322,7 +322,7 @@ class KnowledgeBaseReader:
         self, terms: Sequence[str], *, k: int, within: PassageFilter = EVERYTHING
     ) -> Ranking:
         """Passage numbers by words alone, for a fusion; see `passages`."""
-        return self._engines.word_backend().by_words(terms, k=k, within=within)
+        return self._engines.chosen_backend().by_words(terms, k=k, within=within)
 
     def get_passages(self, numbers: Iterable[int]) -> dict[int, Passage]:
         """Those that still exist."""

@@ -159,6 +159,11 @@ def _mend_name(lexicon: Lexicon, word: str) -> str:
     return meant[0] if meant and meant[0] != plain else ""
 
 
+def read_query(reader: QuestionReader | None, query: str) -> AskedQuestion:
+    """What is asked in a query; without a reader, all of it as it stands."""
+    return reader.read(query) if reader else AskedQuestion(query, query)
+
+
 @lru_cache(maxsize=512)
 def _read_remembered(reader: QuestionReader, written: str) -> AskedQuestion:
     return reader._read(written)

@@ -191,15 +191,14 @@ async def find_forms(
     *,
     target_type: str = "",
     k: int = 10,
-    relevance: Relevance | None = None,
     least: float = 0.0,
 ) -> list[FormHit]:
     """Retrieval(s = subject, p = predicate, o): exact one-hop answers (KAG-Thinker §3.4).
 
-    The subject is looked up exactly; the predicate is compared by words, or by
-    `relevance`. `target_type`, where given, must be a semantic type of the answer, in any
-    case. Relations whose predicate fits with no more than `least` are left out. The best
-    predicate first, equal ones in the order of the graph.
+    The subject is looked up exactly; the predicate is compared by words. `target_type`, where
+    given, must be a semantic type of the answer, in any case. Relations whose predicate fits with
+    no more than `least` are left out. The best predicate first, equal ones in the order of the
+    graph.
     """
     matches = await asyncio.to_thread(graph.find_exact, subject)
     ids = [match.concept for match in matches]
@@ -207,9 +206,7 @@ async def find_forms(
     kinds = list(dict.fromkeys(edge.predicate for edge in edges))
     said = [kind.replace("_", " ") for kind in kinds]
     # beta 1: predicates are short, and extra words matter as much as missing ones.
-    scores = await (relevance or OverlapRelevance(beta=1.0)).relevance(
-        predicate.replace("_", " "), said
-    )
+    scores = await OverlapRelevance(beta=1.0).relevance(predicate.replace("_", " "), said)
     fits = {kind: score for kind, score in zip(kinds, scores, strict=True) if score > least}
     others = {edge: edge.object if edge.subject in ids else edge.subject for edge in edges}
     typed = await asyncio.to_thread(_of_type, graph, list(others.values()), target_type)

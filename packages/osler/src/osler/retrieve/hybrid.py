@@ -14,7 +14,13 @@ from osler.kb.reader import order_scored
 from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking
 from osler.kb.store.passages import indexed_text
 from osler.retrieve import content_terms, rank_hits, rrf, source_errors
-from osler.retrieve.asked import AskedQuestion, BaseVocabulary, QuestionReader, asked_vector
+from osler.retrieve.asked import (
+    AskedQuestion,
+    BaseVocabulary,
+    QuestionReader,
+    asked_vector,
+    read_query,
+)
 from osler.retrieve.gloss import gloss_question, other_language
 from osler.text import language_of
 from osler.types import Hit, Passage
@@ -42,7 +48,7 @@ class LexicalRetriever:
     def search_index(self, query: str, k: int) -> list[Hit]:
         """What `search` gives, without waiting for another thread."""
         with source_errors(self.kb, self.within.sources):
-            asked = _read_query(self.reader, query)
+            asked = read_query(self.reader, query)
             found = self.kb.by_words(content_terms(asked.full), k=k, within=self.within)
             return rank_hits(found, asked.spelt, "lexical")
 
@@ -95,7 +101,7 @@ class HybridRetriever:
     def search_index(self, query: str, k: int) -> list[Hit]:
         """What `search` gives, without waiting for another thread."""
         with source_errors(self.kb, self.within.sources):
-            asked = _read_query(self.reader, query)
+            asked = read_query(self.reader, query)
             found = self._search_language(asked, k)
             known = {passage.id for passage, _, _ in found}
             across = [one for one in self._search_other(asked, k) if one[0].id not in known]
@@ -170,10 +176,6 @@ def _below(found: Sequence[_Found], own: Sequence[_Found]) -> list[_Found]:
         return [*found]
     scale = min(1.0, own[-1][1] / found[0][1])
     return [(passage, score * scale, finder) for passage, score, finder in found]
-
-
-def _read_query(reader: QuestionReader | None, query: str) -> AskedQuestion:
-    return reader.read(query) if reader else AskedQuestion(query, query)
 
 
 def _cut_ranking(fused: Ranking, k: int) -> Ranking:

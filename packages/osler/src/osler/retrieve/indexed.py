@@ -46,15 +46,11 @@ class IndexWeights:
     """Of PageRank."""
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
-    """Parameters of the walk."""
-
-    restart: float = 0.5
-    """Restart probability at each step. HippoRAG has 0.5; of KAG's two backends one has
-    0.15, the other 0.9."""
-    likeness: float = 0.8
-    """Least similarity of a name with a similar spelling (KAG's threshold of fuzzy linking)."""
+_RESTART = 0.5
+"""Restart probability of the walk at each step. HippoRAG has 0.5; of KAG's two backends one has
+0.15, the other 0.9."""
+_LIKENESS = 0.8
+"""Least similarity of a name with a similar spelling (KAG's threshold of fuzzy linking)."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,6 @@ class NameRankings:
     fuzzy: bool = True
     """Whether unknown names are looked up by similar spelling, which needs the extra `graph` and a
     concept graph."""
-    walk: Walk = Walk()
     vectors: NameVectors | None = None
     """Vectors of the concept graph's names; `None`: unknown names are compared by spelling
     alone."""
@@ -88,7 +83,7 @@ class NameRankings:
         found = {
             "exact": web.rank_by_names(exact),
             "fuzzy": web.rank_by_names(likely),
-            "walk": web.rank_by_walk(seeds, self.walk.restart, layered=True) if seeds else [],
+            "walk": web.rank_by_walk(seeds, _RESTART, layered=True) if seeds else [],
         }
         return {
             name: self.webs.filter_ranking(ranking, k=k, within=within)
@@ -114,7 +109,7 @@ class NameRankings:
         (KAG's retriever of chunks by PageRank)."""
         if self._lookup is not None:
             spelt = self._lookup.find_fuzzy(name, k=3)
-            yield from (match for match in spelt if match.score >= self.walk.likeness)
+            yield from (match for match in spelt if match.score >= _LIKENESS)
         if self.vectors is not None:
             yield from self.vectors.find_near(name, k=1, least=SEED)
 

@@ -81,7 +81,7 @@ class Lexicon:
 
     def is_class(self, name: str) -> bool:
         """Whether a name is one of the classes of drugs."""
-        return name.casefold() in self._class_names
+        return name.casefold() in self._members
 
     def find_named_classes(self, text: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         """Classes that a text names: as it has them, as the table has them, and their members."""
@@ -101,10 +101,6 @@ class Lexicon:
     def _class_pattern(self) -> re.Pattern[str]:
         names = sorted(self._members, key=lambda name: (-len(name), name))
         return re.compile(rf"\b({'|'.join(map(re.escape, names))})s?\b", re.IGNORECASE)
-
-    @cached_property
-    def _class_names(self) -> frozenset[str]:
-        return frozenset(name for names in self.classes.values() for name in names)
 
     def _look_up(self, said: str) -> tuple[str, ...]:
         return next((self.means[form] for form in _forms(said) if form in self.means), ())

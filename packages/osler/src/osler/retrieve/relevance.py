@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from osler.kb.encoders.base import encoder_for
 from osler.kb.search.sparse import StemHasher, passage_vectors
 from osler.retrieve import content_terms, term_weight
-from osler.retrieve.asked import AskedQuestion, QuestionReader, asked_vector
+from osler.retrieve.asked import QuestionReader, asked_vector, read_query
 from osler.text import is_cjk, language_of
 from osler.types import Language, Relevance
 
@@ -42,7 +42,7 @@ class EncoderRelevance:
         return await asyncio.to_thread(self._cosine_scores, query, list(texts))
 
     def _cosine_scores(self, query: str, texts: list[str]) -> tuple[float, ...]:
-        asked = self.reader.read(query) if self.reader else AskedQuestion(query, query)
+        asked = read_query(self.reader, query)
         # Whatever the language of a text is: only vectors of one encoder compare.
         encoder = encoder_for(self.encoder, language_of(asked.text))
         vector = asked_vector(encoder, asked)[0]

@@ -138,12 +138,11 @@ class SearchServer:
 
     It answers with a list of documents, each with `contents` whose first line is its title, and
     with their scores; or, as FlashRAG's and Search-R1's servers do, with a list of
-    `{"document": …, "score": …}`, one list for each query, which may stand under `result`.
+    `{"document": …, "score": …}`, one list for each query, which may stand under `result`. Its
+    passages are of Wikipedia, as the paper's are (§4.1).
     """
 
     api: ServerClient
-    source: str = WIKI
-    """Source of its passages; the paper's is Wikipedia (§4.1)."""
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         """The best `k` documents. Raises `SourceUnavailable`."""
@@ -155,7 +154,7 @@ class SearchServer:
             raise SourceUnavailable(f"the search server: {error}") from error
         documents, scores = _read_reply(reply)
         passages = map(self._make_passage, documents[:k])
-        return rank_hits(zip(passages, scores, strict=False), query, self.source)
+        return rank_hits(zip(passages, scores, strict=False), query, WIKI)
 
     def _make_passage(self, document: dict[str, Any]) -> Passage:
         text = str(document["contents"]).strip()
@@ -164,9 +163,7 @@ class SearchServer:
         body = rest.strip() or text
         # Without an id of its own a document is known by its words.
         id = str(document.get("id") or hashlib.sha256(text.encode()).hexdigest()[:12])
-        return Passage(
-            f"{self.source}:{id}#0", body, self.source, title, language=language_of(body)
-        )
+        return Passage(f"{WIKI}:{id}#0", body, WIKI, title, language=language_of(body))
 
 
 def _is_scored(each: Any) -> bool:

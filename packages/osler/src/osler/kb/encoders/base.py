@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from osler.errors import ModelError
 from osler.kb.encoders.minilm import (
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     Vectors: TypeAlias = NDArray[np.float32]
 
 Kind = Literal["query", "passage"]
+T = TypeVar("T")
 
 
 class Encoder(Protocol):
@@ -302,10 +303,15 @@ def encode_texts(session: Any, pieces: Pieces, texts: Sequence[str], threads: in
 
     if not texts:
         return np.empty((0, session.get_outputs()[0].shape[1]), np.float32)
-    if min(threads, len(texts)) == 1:
-        return np.stack([encode_one(text) for text in texts])
+    return np.stack(map_beside(encode_one, texts, threads))
+
+
+def map_beside(read: Callable[[str], T], texts: Sequence[str], threads: int) -> list[T]:
+    """What `read` gives for each text, in order, with so many read side by side."""
+    if min(threads, len(texts)) <= 1:
+        return [read(text) for text in texts]
     with ThreadPoolExecutor(min(threads, len(texts))) as pool:
-        return np.stack(list(pool.map(encode_one, texts)))
+        return list(pool.map(read, texts))
 
 
 @dataclass

@@ -88,20 +88,20 @@ def encode_share(
     progress: Progress,
     total: int,
     batch: int,
-    lease: float = LEASE,
 ) -> int:
     """Encodes what nobody else has leased, batch by batch; returns how many vectors it wrote.
 
     `total` is the number of passages that want a vector now, whoever makes it.
     """
     # Process ids are used again after a crash; the random part tells two workers apart.
-    worker, done = f"{os.getpid()}-{uuid.uuid4().hex[:8]}", 0
+    worker, done, last = f"{os.getpid()}-{uuid.uuid4().hex[:8]}", 0, 0
     if total:
         progress("encode", 0, total)
-    for rows in _claim_batches(db, worker, batch, lease):
+    while rows := _claim_batch(db, worker, last, batch):
         vectors = encode_batch(encoder, [passage for _, passage in rows])
         done += _store_vectors(db, worker, rows, vectors)
         progress("encode", done, total)
+        last = rows[-1][0]
     return done
 
 
@@ -112,13 +112,6 @@ def clear_leases(db: sqlite3.Connection) -> None:
             db.execute("DELETE FROM lease")
 
 
-def _claim_batches(db: sqlite3.Connection, worker: str, size: int, lease: float) -> Iterator[Batch]:
-    last = 0
-    while rows := _claim_batch(db, worker, last, size, lease):
-        yield rows
-        last = rows[-1][0]
-
-
 # A lease that ends later than a whole one from now was taken before the clock was set back.
 _FREE = (
     f"SELECT * FROM passage WHERE number > ? AND {PENDING}"  # noqa: S608 - a constant
@@ -127,7 +120,9 @@ _FREE = (
 )
 
 
-def _claim_batch(db: sqlite3.Connection, worker: str, last: int, size: int, lease: float) -> Batch:
+def _claim_batch(
+    db: sqlite3.Connection, worker: str, last: int, size: int, lease: float = LEASE
+) -> Batch:
     # Choice and claim are one transaction: no two workers get the same passage.
     with write_transaction(db):
         now = time.time()

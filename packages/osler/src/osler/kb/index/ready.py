@@ -27,7 +27,6 @@ from osler.kb.index import begin_build
 from osler.kb.index.leases import PENDING, encoder_languages
 from osler.kb.search.base import Floats
 from osler.kb.store.access import open_for_writing, write_transaction
-from osler.kb.store.passages import Progress, ignore_progress
 from osler.llm.core.cache import hash_file
 from osler.text import make_slug
 
@@ -61,7 +60,6 @@ def take_vectors(
     *,
     source: str,
     wait: float = 0.0,
-    progress: Progress = ignore_progress,
 ) -> ReadyResult:
     """Gives passages of a source that wait for a vector that of their document; `kb` is the folder
     of the knowledge base. The next build need not make them.
@@ -72,16 +70,15 @@ def take_vectors(
     """
     with open_for_writing(kb, wait=wait) as db:
         begin_build(db, encoder, rebuild=False)
-        return _insert_ready(db, encoder, source, folder, progress)
+        return _insert_ready(db, encoder, source, folder)
 
 
 def _insert_ready(
-    db: sqlite3.Connection, encoder: Encoder, source: str, folder: Path, progress: Progress
+    db: sqlite3.Connection, encoder: Encoder, source: str, folder: Path
 ) -> ReadyResult:
     with translate_os_errors(f"{folder} cannot be read", MalformedSource, "name its folder"):
         chunks = _check_files(folder, encoder)
-        passages = unknown = done = 0
-        total = sum(len(ids) for _, ids in chunks)
+        passages = unknown = 0
         for vectors, ids in chunks:
             for start in range(0, len(ids), _ROWS):
                 end = start + _ROWS
@@ -92,7 +89,6 @@ def _insert_ready(
                 known = {vector for _, vector in pairs}
                 passages += len(pairs)
                 unknown += len(ids[start:end]) - len(known)
-                progress("take vectors", done := done + len(ids[start:end]), total)
     return ReadyResult(passages, unknown)
 
 

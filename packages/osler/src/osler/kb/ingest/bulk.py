@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -23,19 +24,15 @@ from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from socket import gethostname
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from osler.errors import (
-    KnowledgeBaseError,
-    StorageFailed,
-    require_extra,
-    translate_os_errors,
-)
+from osler.errors import KnowledgeBaseError, StorageFailed, require_extra, translate_os_errors
 from osler.kb.index import leases
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import Progress, indexed_text, read_meta
+from osler.llm.core.cache import write_whole
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
@@ -186,20 +183,7 @@ def open_spool(kb: Path) -> Iterator[Path]:
     folder = kb / FOLDER
     folder.mkdir(exist_ok=True)
     yield folder
-    for file in folder.iterdir():
-        file.unlink()
-    folder.rmdir()
-
-
-@contextmanager
-def _write_spooled(target: Path) -> Iterator[BinaryIO]:
-    """Writes a result whole or not at all: a shard that another worker did too stays whole."""
-    draft = target.with_suffix(f".{os.getpid()}.new")
-    fix = "make room there and build again; what is done is kept"
-    with translate_os_errors(f"{gethostname()} cannot write a result", StorageFailed, fix):
-        with draft.open("wb") as file:
-            yield file
-        os.replace(draft, target)
+    shutil.rmtree(folder)
 
 
 # Encoding
@@ -231,8 +215,11 @@ def _load_encoding(make: Callable[[], Encoder]) -> Callable[[EncodingShard], Enc
 def _encode_shard(encoder: Encoder, shard: EncodingShard) -> EncodingShard:
     if not shard.file.exists():
         vectors = leases.encode_batch(encoder, [passage for _, passage in shard.passages])
-        with _write_spooled(shard.file) as file:
-            np.save(file, vectors)
+        failed = f"{gethostname()} cannot write a result"
+        fix = "make room there and build again; what is done is kept"
+        # Whole or not at all: a shard that another worker did too stays whole.
+        with translate_os_errors(failed, StorageFailed, fix), write_whole(shard.file) as draft:
+            np.save(draft, vectors)
     return shard
 
 

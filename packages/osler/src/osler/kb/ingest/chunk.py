@@ -98,23 +98,21 @@ class Chunk:
 
 
 def chunk_document(
-    document: Document, *, limit: int = LIMIT, how: Chunking | None = None, source: str = ""
+    document: Document, *, how: Chunking = OMNI, source: str = ""
 ) -> Iterator[Chunk]:
-    """Cuts a document section by section, in order; `how` goes before `limit` (characters, >= 1).
+    """Cuts a document section by section, in order.
 
     A chunk never crosses a section, so that its heading path is true for all of
     it; a section that fits is one chunk, and an empty one is none.
     """
-    how = how or Chunking("", limit)
     by_paragraph = how.web_by_paragraph and source == WEB
     # trim=False: the pieces, joined, must be the section's text.
     splitter = TextSplitter(how.size, trim=False)
     for section in document.sections:
-        for start, end in (
-            _paragraph_spans(section.text) if by_paragraph else [(0, len(section.text))]
-        ):
-            for piece in _cut_text(section.text[start:end], how, splitter):
-                yield Chunk(section, start + piece[0], start + piece[1])
+        text = section.text
+        for start, end in _paragraph_spans(text) if by_paragraph else [(0, len(text))]:
+            for first, last in _cut_text(text[start:end], how, splitter):
+                yield Chunk(section, start + first, start + last)
 
 
 def _cut_text(text: str, how: Chunking, splitter: TextSplitter) -> Iterator[tuple[int, int]]:

@@ -57,15 +57,11 @@ class SearchBackends:
         self._making = threading.Lock()
         self._seen: tuple[int, CurrentGeneration | None] | None = None
 
-    def word_backend(self) -> SearchBackend:
-        """Returns the backend for words. Raises `KnowledgeBaseUnbuilt`, `BadConfig`."""
-        return self._chosen_backend()
-
     def vector_backend(self, encoder: str) -> SearchBackend:
         """Returns the backend for this encoder's vectors; raises `KnowledgeBaseMismatch` when the
         vectors are another encoder's.
         """
-        backend = self._chosen_backend()
+        backend = self.chosen_backend()
         if (stored := backend.encoder_identity()) != encoder:
             raise other_encoder_error(stored, encoder)
         return backend
@@ -130,11 +126,8 @@ class SearchBackends:
                 f" and has {changes.drop:,} too many"
             )
 
-    def require_backend(self) -> None:
-        """Raises `KnowledgeBaseUnbuilt` or `BadConfig` unless the chosen engine can be asked."""
-        self._chosen_backend()
-
-    def _chosen_backend(self) -> EncodedBackend:
+    def chosen_backend(self) -> EncodedBackend:
+        """The engine that is asked. Raises `KnowledgeBaseUnbuilt` or `BadConfig` where it cannot be."""
         kind = self._choice.kind
         if kind == "qdrant" or (kind == "auto" and self._choice.url):
             return self._remote_backend()

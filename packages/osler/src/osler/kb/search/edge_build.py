@@ -17,19 +17,20 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from osler.errors import KnowledgeBaseError
 from osler.kb.search import edge, generation, shard, sparse
-from osler.kb.search.generation import CurrentGeneration, IndexRow, read_rows
+from osler.kb.search.generation import CurrentGeneration, read_rows
 from osler.kb.store import access
 from osler.kb.store.durable import make_folders
 from osler.kb.store.passages import Progress
 
 _BATCH = 1000
+T = TypeVar("T")
 
 
 def sync_generation(
@@ -130,12 +131,10 @@ class _ShelfWriter:
     def __getitem__(self, shelf: str) -> Any:
         if shelf not in self._open:
             folder = self._folder / shelf
-            exists = folder.is_dir()
-            self._open[shelf] = (
-                shard.load_shard(folder)
-                if exists
-                else shard.create_shard(folder, self._dimension, self._piece)
-            )
+            if folder.is_dir():
+                self._open[shelf] = shard.load_shard(folder)
+            else:
+                self._open[shelf] = shard.create_shard(folder, self._dimension, self._piece)
         return self._open[shelf]
 
     def put_points(self, shelf: str, points: list[shard.Point]) -> None:
@@ -163,43 +162,31 @@ def _apply_changes(
     points: sqlite3.Connection, db: sqlite3.Connection, shelves: _ShelfWriter, total: int
 ) -> Iterator[int]:
     """Applies drops and additions; yields how many passages are in so far."""
-    for shelf, numbers in _gone_by_shelf(points):
+    gone = points.execute("SELECT shelf, number FROM gone")
+    for shelf, numbers in _group_by_shelf(gone).items():
         shard.drop_points(shelves[shelf], numbers)
     points.execute("DELETE FROM point WHERE number IN (SELECT number FROM gone)")
     stems = sparse.StemHasher()
     done = 0
     cursor = points.execute("SELECT number, shelf, payload FROM put ORDER BY number")
     while wanted := cursor.fetchmany(_BATCH):
-        for shelf, group in _group_by_shelf(read_rows(db, wanted)).items():
+        rows = read_rows(db, wanted)
+        for shelf, group in _group_by_shelf((row.shelf, row) for row in rows).items():
             words = sparse.passage_vectors(stems, [row.text for row in group])
-            shelves.put_points(
-                shelf,
-                [
-                    (row.number, row.payload, word, _vector_list(row))
-                    for row, word in zip(group, words, strict=True)
-                ],
-            )
+            dense = [None if row.vector is None else row.vector.tolist() for row in group]
+            told = zip(group, words, dense, strict=True)
+            points_put = [(row.number, row.payload, word, vector) for row, word, vector in told]
+            shelves.put_points(shelf, points_put)
         done += len(wanted)
         yield done
     points.execute("INSERT OR REPLACE INTO point SELECT number, shelf, payload, dense FROM put")
     stems.close()
 
 
-def _vector_list(row: IndexRow) -> list[float] | None:
-    return None if row.vector is None else row.vector.tolist()
-
-
-def _gone_by_shelf(points: sqlite3.Connection) -> Iterator[tuple[str, list[int]]]:
-    numbers: defaultdict[str, list[int]] = defaultdict(list)
-    for number, shelf in points.execute("SELECT number, shelf FROM gone"):
-        numbers[shelf].append(number)
-    yield from numbers.items()
-
-
-def _group_by_shelf(rows: Iterator[IndexRow]) -> dict[str, list[IndexRow]]:
-    groups: defaultdict[str, list[IndexRow]] = defaultdict(list)
-    for row in rows:
-        groups[row.shelf].append(row)
+def _group_by_shelf(told: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+    groups: defaultdict[str, list[T]] = defaultdict(list)
+    for shelf, one in told:
+        groups[shelf].append(one)
     return groups
 
 

@@ -12,6 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from osler.kb.search import sparse
 from osler.kb.search.base import (
@@ -53,11 +54,10 @@ class ExactBackend:
     def by_words(self, terms: Sequence[str], *, k: int, within: PassageFilter) -> Ranking:
         with self.readers.borrow() as db:
             known = None if within.as_of is None else known_until(db, within.as_of)
+            rank = known.rank_words if known else sparse.search_words
 
             def fetch_best(n: int) -> Ranking:
-                if known is not None:
-                    return known.rank_words(db, terms, k=n, scope=within.sources)
-                return sparse.search_words(db, terms, k=n, scope=within.sources)
+                return rank(db, terms, k=n, scope=within.sources)
 
             return fetch_allowed(fetch_best, allowed_by(db, within), k)
 
@@ -65,10 +65,7 @@ class ExactBackend:
         loaded = self._load_vectors()
         scores = loaded.score_rows(query, within.sources)
         with self.readers.borrow() as db:
-
-            def fetch(n: int) -> Ranking:
-                return loaded.best_rows(scores, n)
-
+            fetch = partial(loaded.best_rows, scores)
             return fetch_allowed(fetch, allowed_by(db, within), k)[:k]
 
     def by_both(
@@ -103,8 +100,7 @@ class ExactBackend:
 def _read_all(
     db: sqlite3.Connection, build: str, corrections: list[tuple[int, int]]
 ) -> _LoadedVectors:
-    dimension = int(read_meta(db, "dimension") or 0)
-    loaded = load_vectors(db, dimension)
+    loaded = load_vectors(db, int(read_meta(db, "dimension") or 0))
     return _LoadedVectors(build, read_meta(db, "encoder"), loaded, corrections)
 
 

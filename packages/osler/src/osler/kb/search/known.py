@@ -11,13 +11,12 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log
 
 from osler.kb.search.base import Ranking
-from osler.kb.search.sparse import K1, MOST_NEAR, MOST_TERMS, B
+from osler.kb.search.sparse import K1, MOST_NEAR, MOST_TERMS, B, tokenize_terms
 from osler.kb.store.passages import Scope, in_scope
 from osler.kb.store.works import latest_day
 
@@ -139,9 +138,4 @@ def _count_words(size: bytes) -> int:
 @lru_cache(maxsize=10_000)
 def _tokenize(term: str) -> tuple[str, ...]:
     """The tokens of the index for a term, in order."""
-    with closing(sqlite3.connect(":memory:")) as db:
-        db.execute("CREATE VIRTUAL TABLE one USING fts5(words, tokenize='porter unicode61')")
-        db.execute("CREATE VIRTUAL TABLE token USING fts5vocab(one, 'instance')")
-        db.execute("INSERT INTO one(words) VALUES (?)", (term,))
-        rows = db.execute("SELECT term FROM token ORDER BY offset")
-        return tuple(token for (token,) in rows)
+    return tuple(tokenize_terms([term])[term])

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from osler.errors import KnowledgeBaseError, KnowledgeBaseUnbuilt, require_extra
@@ -69,14 +70,11 @@ def translate_errors(where: str) -> Iterator[None]:
             fix="start it, or set kb.url to where it is",
         ) from error
     except ApiException as error:
+        first_line = str(error).strip().partition("\n")[0]
         raise KnowledgeBaseError(
-            f"the Qdrant server {where} refused a request: {_first_line(error)}",
+            f"the Qdrant server {where} refused a request: {first_line}",
             fix="check kb.url and its key; `osler kb export URL` repairs the collections",
         ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +143,8 @@ class QdrantBackend(sparse.SparseDenseBackend):
                 for source, collection in self._known_collections().items()
                 if is_within(source, within.sources)
             ]
-            per_collection = list(
-                self._threads.map(
-                    lambda of: self._search_collection(of, queries, k, within), chosen
-                )
-            )
+            search = partial(self._search_collection, queries=queries, k=k, within=within)
+            per_collection = list(self._threads.map(search, chosen))
         rankings_found = [
             merge_rankings([rankings[i] for rankings in per_collection], k) if chosen else []
             for i in range(len(queries))

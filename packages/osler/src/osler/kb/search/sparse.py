@@ -36,6 +36,11 @@ AVERAGE_CHINESE = 700.0
 _HELD = 500_000
 """Stems kept in memory, about 60 MB; then it begins anew."""
 
+_TOKENIZER = (
+    "CREATE VIRTUAL TABLE one USING fts5(words, tokenize='porter unicode61');"
+    "CREATE VIRTUAL TABLE token USING fts5vocab(one, 'instance');"
+)
+
 Sparse = tuple[list[int], list[float]]
 """Places, each once, and weights."""
 
@@ -51,10 +56,7 @@ class StemHasher:
         self._lock = threading.Lock()
         self._places: dict[str, int] = {}
         self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self._db.executescript(
-            "CREATE VIRTUAL TABLE one USING fts5(words, tokenize='porter unicode61');"
-            "CREATE VIRTUAL TABLE token USING fts5vocab(one, 'instance');"
-        )
+        self._db.executescript(_TOKENIZER)
 
     def close(self) -> None:
         self._db.close()
@@ -243,7 +245,7 @@ def stem_terms(terms: Sequence[str]) -> dict[str, str]:
     """
     found = {term: _stems.get(term) for term in terms}
     if new := [term for term, stem in found.items() if stem is None]:
-        stems = _stem_anew(new)
+        stems = {term: max(tokens) for term, tokens in tokenize_terms(new).items() if tokens}
         found |= stems
         if len(_stems) + len(stems) > _MOST_STEMS:
             _stems.clear()
@@ -251,9 +253,12 @@ def stem_terms(terms: Sequence[str]) -> dict[str, str]:
     return {term: stem for term, stem in found.items() if stem is not None}
 
 
-def _stem_anew(terms: Sequence[str]) -> dict[str, str]:
+def tokenize_terms(terms: Sequence[str]) -> dict[str, list[str]]:
+    """The tokens of the index for each term, in order."""
+    tokens: dict[str, list[str]] = {term: [] for term in terms}
     with closing(sqlite3.connect(":memory:")) as db:
-        db.execute("CREATE VIRTUAL TABLE lexical USING fts5(words, tokenize='porter unicode61')")
-        db.execute("CREATE VIRTUAL TABLE term USING fts5vocab(lexical, 'instance')")
-        db.executemany("INSERT INTO lexical(rowid, words) VALUES (?, ?)", enumerate(terms))
-        return {terms[row]: term for term, row in db.execute("SELECT term, doc FROM term")}
+        db.executescript(_TOKENIZER)
+        db.executemany("INSERT INTO one(rowid, words) VALUES (?, ?)", enumerate(terms))
+        for row, token in db.execute("SELECT doc, term FROM token ORDER BY doc, offset"):
+            tokens[terms[row]].append(token)
+    return tokens

@@ -2,8 +2,7 @@
 
 | Module | Has |
 |---|---|
-| `cards` | the card of an expert: base, data, figures, what it is bad at |
-| `shelf` | the experts that come with Osler and a user's own, checked against their cards |
+| `cards` | the experts that come with Osler and a user's own, checked against their cards |
 | `pair_graph` | the pair model as an ONNX graph: packaged encoder, its packed changes, head |
 | `judge` | `judge`: does this sentence, where it stands, answer this question? |
 | `cues` | what a sentence says by its words: negation, hedges, directions |

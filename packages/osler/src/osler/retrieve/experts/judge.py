@@ -11,14 +11,20 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from osler.errors import ModelError
-from osler.kb.encoders.base import Kind, WordPieces, build_graph, encode_texts, open_session
+from osler.kb.encoders.base import (
+    Kind,
+    WordPieces,
+    build_graph,
+    encode_texts,
+    map_beside,
+    open_session,
+)
 from osler.kb.encoders.minilm import DIMENSION, read_safetensors
 from osler.llm.core.cache import derive_file
 from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, locate_weights
@@ -155,15 +161,8 @@ class JudgeExpert:
 
     def score_lines(self, question: str, lines: Sequence[str]) -> tuple[float, ...]:
         """Logits, in order, that each line of a `JudgedText` answers the question."""
-
-        def score(line: str) -> float:
-            return self._remembered(question, line)
-
-        if self._threads == 1 or len(lines) < 2:
-            return tuple(map(score, lines))
         # Reading two pairs side by side is faster than two threads on one small matrix.
-        with ThreadPoolExecutor(min(self._threads, len(lines))) as pool:
-            return tuple(pool.map(score, lines))
+        return tuple(map_beside(partial(self._remembered, question), lines, self._threads))
 
 
 @dataclass(frozen=True)
@@ -234,8 +233,7 @@ class MatchEncoder:
 
         if not texts:
             return np.empty((0, DIMENSION), np.float32)
-        with ThreadPoolExecutor(min(self._threads, len(texts))) as pool:
-            return np.stack(list(pool.map(self._remembered, texts)))
+        return np.stack(map_beside(self._remembered, texts, self._threads))
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,33 @@ class KindModel:
     """Of shape (kinds, numbers of a vector)."""
     bias: NDArray[Any]
 
+    @classmethod
+    def of_expert(cls, expert: ShelvedExpert, encoder: Encoder, ending: str = "") -> KindModel:
+        """The model of the tensors whose names end so. Raises `ModelError` for weights that do not
+        fit the card."""
+        tensors, kinds = expert.read_tensors(), len(expert.card.features)
+        weights, bias = (tensors.get(f"{name}{ending}") for name in ("weights", "bias"))
+        if weights is None or bias is None or not len(weights) == kinds == len(bias):
+            raise unfit_error(expert)
+        return cls(encoder, weights.astype("float32"), bias.astype("float32"))
+
+    def share_kinds(self, vectors: NDArray[Any]) -> NDArray[Any]:
+        """The probability of each kind, of one vector or of each row."""
+        import numpy as np
+
+        logits = vectors @ self.weights.T + self.bias
+        shares: NDArray[Any] = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        shares /= shares.sum(axis=-1, keepdims=True)
+        return shares
+
+
+def unfit_error(expert: ShelvedExpert) -> ModelError:
+    name = expert.card.name
+    return ModelError(
+        f"the weights of the expert {name!r} do not fit its card",
+        fix=f"train it again: research/experts/train_{name.replace('-', '_')}.py",
+    )
+
 
 @dataclass(frozen=True)
 class SentenceKinds:
@@ -50,17 +77,11 @@ class SentenceKinds:
         cls, expert: ShelvedExpert, encoders: Mapping[Language, Encoder]
     ) -> SentenceKinds:
         """Raises `ModelError` for weights that do not fit the card."""
-        tensors, names = expert.read_tensors(), expert.card.features
-        models = {}
-        for language, encoder in encoders.items():
-            weights, bias = (tensors.get(f"{name}_{language}") for name in ("weights", "bias"))
-            if weights is None or bias is None or not len(weights) == len(names) == len(bias):
-                raise ModelError(
-                    f"the weights of the expert {expert.card.name!r} do not fit its card",
-                    fix="train it again: research/experts/train_kinds.py",
-                )
-            models[language] = KindModel(encoder, weights.astype("float32"), bias.astype("float32"))
-        return cls(names, models)
+        models = {
+            language: KindModel.of_expert(expert, encoder, f"_{language}")
+            for language, encoder in encoders.items()
+        }
+        return cls(expert.card.features, models)
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         """Of each sentence the probability that it is of the kind `query`; 0 where their language
@@ -71,9 +92,5 @@ class SentenceKinds:
         return await asyncio.to_thread(self._weigh, model, query, list(texts))
 
     def _weigh(self, model: KindModel, kind: str, sentences: list[str]) -> tuple[float, ...]:
-        import numpy as np
-
-        logits = model.encoder.encode(sentences, kind="passage") @ model.weights.T + model.bias
-        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
-        shares /= shares.sum(axis=1, keepdims=True)
+        shares = model.share_kinds(model.encoder.encode(sentences, kind="passage"))
         return tuple(map(float, shares[:, self.names.index(kind)]))

@@ -10,13 +10,11 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from osler.errors import ModelError
+from osler.retrieve.experts.kinds import KindModel, unfit_error
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from osler.kb.encoders.base import Encoder
     from osler.retrieve.experts.cards import ShelvedExpert
 
@@ -48,29 +46,15 @@ HEADED: Mapping[str, re.Pattern[str]] = {
 class LabelSections:
     """How likely a section of a label answers, as a `Relevance` of a question to headings."""
 
-    encoder: Encoder
     names: tuple[str, ...]
-    weights: NDArray[Any]
-    """Of shape (kinds, numbers of a vector)."""
-    bias: NDArray[Any]
+    model: KindModel
 
     @classmethod
     def of_expert(cls, expert: ShelvedExpert, encoder: Encoder) -> LabelSections:
         """Raises `ModelError` for weights that do not fit the card, and for an unknown kind."""
-        tensors, names = expert.read_tensors(), expert.card.features
-        weights, bias = tensors.get("weights"), tensors.get("bias")
-        known = HEADED.keys() >= set(names)
-        if (
-            weights is None
-            or bias is None
-            or not known
-            or not len(weights) == len(names) == len(bias)
-        ):
-            raise ModelError(
-                f"the weights of the expert {expert.card.name!r} do not fit its card",
-                fix="train it again: research/experts/train_label_sections.py",
-            )
-        return cls(encoder, names, weights.astype("float32"), bias.astype("float32"))
+        if not HEADED.keys() >= set(expert.card.features):
+            raise unfit_error(expert)
+        return cls(expert.card.features, KindModel.of_expert(expert, encoder))
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         """Of each heading the probability that the question `query` asks for what is under it."""
@@ -81,9 +65,5 @@ class LabelSections:
         )
 
     def _weigh(self, question: str) -> dict[str, float]:
-        import numpy as np
-
-        vector = self.encoder.encode([question], kind="query")[0]
-        logits = vector @ self.weights.T + self.bias
-        shares = np.exp(logits - logits.max())
-        return dict(zip(self.names, map(float, shares / shares.sum()), strict=True))
+        vector = self.model.encoder.encode([question], kind="query")[0]
+        return dict(zip(self.names, map(float, self.model.share_kinds(vector)), strict=True))

@@ -53,12 +53,10 @@ def pack_delta(name: str, change: Tensor) -> dict[str, Tensor]:
     step = spread.copy()
     for factor in _STEPS:
         tried = (spread * factor).astype(np.float16).astype(np.float32)
-        error = ((_codes(change, tried) - 3.5) * tried - change) ** 2
-        better = error.mean(1, keepdims=True) < best
-        best, step = (
-            np.where(better, error.mean(1, keepdims=True), best),
-            np.where(better, tried, step),
-        )
+        squares = ((_codes(change, tried) - 3.5) * tried - change) ** 2
+        error = squares.mean(1, keepdims=True)
+        step = np.where(error < best, tried, step)
+        best = np.minimum(error, best)
     codes = _codes(change, step).astype(np.uint8)
     planes = [np.packbits((codes >> bit) & 1, axis=1) for bit in range(_BITS)]
     return {name + PLANES: np.stack(planes), name + STEP: step.astype(np.float16)}

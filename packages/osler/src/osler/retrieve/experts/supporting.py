@@ -98,7 +98,7 @@ class SupportsExpert:
     @property
     def identity(self) -> str:
         """Name and weights, as answers tell them."""
-        return f"{self.card.name}@{self.card.weights[:12]}"
+        return self.card.identity
 
     def judge_evidence(
         self, question: str, sentences: Sequence[CuedSentence], *, maybe: bool = True
