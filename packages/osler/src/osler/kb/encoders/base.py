@@ -111,8 +111,7 @@ class VectorMemory:
         (text,) = texts
         with self._lock:
             if text not in self._vectors:
-                vector = self._encoder.encode([text], kind=kind)
-                _keep(self._vectors, text, vector, self._most)
+                _keep(self._vectors, text, self._encoder.encode([text], kind=kind), self._most)
             self._vectors.move_to_end(text)
             return self._vectors[text]
 
@@ -201,19 +200,15 @@ class MiniLMEncoder:
 
 
 def build_graph(tensors: Tensors, tokenizer: Path, target: Path) -> None:
-    """Writes the 8-bit graph to `target` if it agrees with the float32 one on ten texts.
-
-    Raises `ModelError` when it does not.
-    """
-    pieces = WordPieces(tokenizer)
-    target.write_bytes(agreed_graph(int8_graph(tensors), float32_graph(tensors), pieces, _CHECK))
+    """Writes the 8-bit graph to `target`. Raises `ModelError` unless it agrees with the float32
+    one on ten texts."""
+    small, exact = int8_graph(tensors), float32_graph(tensors)
+    target.write_bytes(agreed_graph(small, exact, WordPieces(tokenizer), _CHECK))
 
 
 def agreed_graph(small: bytes, exact: bytes, pieces: Pieces, texts: Sequence[str]) -> bytes:
-    """The 8-bit graph `small` if it agrees with the float32 one on these texts.
-
-    Raises `ModelError` when it does not.
-    """
+    """The 8-bit graph `small`. Raises `ModelError` unless it agrees with the float32 one on these
+    texts."""
     right = encode_texts(open_session(exact, 1), pieces, texts)
     rounded = encode_texts(open_session(small, 1), pieces, texts)
     worst = float((right * rounded).sum(axis=1).min())
@@ -291,15 +286,11 @@ def _read_word_pieces(file: bytes) -> tuple[Any, int, int]:
 
 
 def encode_texts(session: Any, pieces: Pieces, texts: Sequence[str], threads: int = 1) -> Vectors:
-    """A vector each, float32 of shape (texts, `DIMENSION`); `threads` texts side by side.
-
-    That is faster than as many threads on one text, whose matrices are small.
-    """
+    """A vector each, float32 of shape (texts, `DIMENSION`); `threads` texts side by side."""
     import numpy as np
 
-    def encode_one(text: str) -> Vectors:
-        vector: Vectors = session.run(None, {"ids": np.array([pieces.token_ids(text)])})[0][0]
-        return vector
+    def encode_one(text: str) -> Any:
+        return session.run(None, {"ids": np.array([pieces.token_ids(text)])})[0][0]
 
     if not texts:
         return np.empty((0, session.get_outputs()[0].shape[1]), np.float32)
@@ -307,7 +298,8 @@ def encode_texts(session: Any, pieces: Pieces, texts: Sequence[str], threads: in
 
 
 def map_beside(read: Callable[[str], T], texts: Sequence[str], threads: int) -> list[T]:
-    """What `read` gives for each text, in order, with so many read side by side."""
+    """What `read` gives for each text, in order, with so many read side by side: that is faster
+    than as many threads on one text, whose matrices are small."""
     if min(threads, len(texts)) <= 1:
         return [read(text) for text in texts]
     with ThreadPoolExecutor(min(threads, len(texts))) as pool:

@@ -127,7 +127,7 @@ class SearchBackends:
             )
 
     def chosen_backend(self) -> EncodedBackend:
-        """The engine that is asked. Raises `KnowledgeBaseUnbuilt` or `BadConfig` where it cannot be."""
+        """The engine that is asked. Raises `KnowledgeBaseUnbuilt`, `BadConfig`."""
         kind = self._choice.kind
         if kind == "qdrant" or (kind == "auto" and self._choice.url):
             return self._remote_backend()

@@ -161,7 +161,6 @@ class JudgeExpert:
 
     def score_lines(self, question: str, lines: Sequence[str]) -> tuple[float, ...]:
         """Logits, in order, that each line of a `JudgedText` answers the question."""
-        # Reading two pairs side by side is faster than two threads on one small matrix.
         return tuple(map_beside(partial(self._remembered, question), lines, self._threads))
 
 
