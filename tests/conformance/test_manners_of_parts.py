@@ -122,8 +122,13 @@ async def test_a_judge_that_is_cut_while_thinking_is_unread_and_never_a_guess() 
 async def test_a_model_that_may_not_write_picks_the_quotes_of_every_method(
     strategy: str, tmp_path: Path
 ) -> None:
-    picks = {"model": {"writes": "no"}, "answer": {"judge": "model"}}
-    done = await run_mannered({"kind": strategy}, Manners(), tmp_path, **picks)
+    done = await run_mannered(
+        {"kind": strategy},
+        Manners(),
+        tmp_path,
+        model={"writes": "no"},
+        answer={"judge": "model"},
+    )
     answer = done.solution.answer
     assert [one.text for one in answer.statements] == [IRON.text]
     assert "chose which sentences answer" in answer.note
