@@ -36,7 +36,9 @@ def measure_value(measure: Measure, record: SampleRecord) -> float | None:
     if record.sample.kind not in measure.kinds:
         return None
     if record.status == "failed":
-        return _score_failed(measure, record)
+        # Who could leave out the samples that fail would score the better, the more of them fail.
+        gold = record.sample.gold
+        return 0.0 if measure.counts_failed and (gold.letters or gold.texts) else None
     try:
         return measure.of(record)
     except Exception as error:
@@ -45,12 +47,6 @@ def measure_value(measure: Measure, record: SampleRecord) -> float | None:
             f"measure {measure.name!r} failed on {key.task} {key.id} under {key.strategy}:"
             f" {type(error).__name__}: {error}"
         ) from error
-
-
-def _score_failed(measure: Measure, record: SampleRecord) -> float | None:
-    """Who could leave out the samples that fail would score the better, the more of them fail."""
-    gold = record.sample.gold
-    return 0.0 if measure.counts_failed and (gold.letters or gold.texts) else None
 
 
 def answer_text(record: SampleRecord) -> str:
@@ -68,10 +64,6 @@ def chosen_letters(record: SampleRecord) -> frozenset[str]:
 
 def _score_accuracy(record: SampleRecord) -> float:
     return choice.is_exact_choice(chosen_letters(record), record.sample.gold.letters)
-
-
-def _count_unparsed(record: SampleRecord) -> float:
-    return float(not chosen_letters(record))
 
 
 def _short_answer_score(
@@ -138,18 +130,14 @@ def _retrieved_gold(record: SampleRecord) -> list[str | None] | None:
 
 
 def _retrieval_recall(record: SampleRecord) -> float | None:
-    support, found = record.sample.gold.support, _retrieved_gold(record)
-    if found is None:
-        return None
+    found = _retrieved_gold(record)
     # Over documents, not passages: three passages of one gold document count once.
-    return len(set(found[:10]) & set(support)) / len(set(support))
+    return None if found is None else retrieval.recall_at(found, record.sample.gold.support, 10)
 
 
 def _reciprocal_rank(record: SampleRecord) -> float | None:
     found = _retrieved_gold(record)
-    if found is None:
-        return None
-    return next((1 / rank for rank, name in enumerate(found, 1) if name), 0.0)
+    return None if found is None else retrieval.reciprocal_rank(found, record.sample.gold.support)
 
 
 def _cited_gold(record: SampleRecord) -> list[str | None] | None:
@@ -169,7 +157,7 @@ def _citation_recall(record: SampleRecord) -> float | None:
     cited = _cited_gold(record)
     if cited is None or not record.outcome.evidence:
         return None
-    return len({name for name in cited if name}) / len(set(record.sample.gold.support))
+    return retrieval.recall_at(cited, record.sample.gold.support, len(cited))
 
 
 def _evidence_recall(record: SampleRecord) -> float | None:
@@ -192,7 +180,12 @@ _cost = partial(Measure, percent=False)
 
 MEASURES: tuple[Measure, ...] = (
     _scored("accuracy", "accuracy (exact set of options)", _score_accuracy, _CHOICES),
-    Measure("unparsed", "no option could be read (counted as wrong)", _count_unparsed, _CHOICES),
+    Measure(
+        "unparsed",
+        "no option could be read (counted as wrong)",
+        lambda record: float(not chosen_letters(record)),
+        _CHOICES,
+    ),
     _scored("em", "exact match", _short_answer_score(overlap.exact_match), _SHORT),
     _scored("held", "the answer holds the gold", _holds_gold, _SHORT),
     _scored("f1", "F1 of tokens", _short_answer_score(overlap.f1), _SHORT),

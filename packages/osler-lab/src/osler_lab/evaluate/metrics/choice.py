@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import sqrt
@@ -36,13 +36,6 @@ def standard_error(accuracy: float, n: int) -> float:
     return sqrt(accuracy * (1 - accuracy) / n)
 
 
-def macro_average(scores: Mapping[str, float]) -> float:
-    """Mean over groups, each counting the same. Raises `ValueError` for none."""
-    if not scores:
-        raise ValueError("no groups, no mean")
-    return fmean(scores.values())
-
-
 def leaderboard(rows: Sequence[tuple[str, str, float]]) -> tuple[dict[str, float], float]:
     """Averages as CMB does: accuracy by exam_class, their mean by exam_type, the mean of those.
 
@@ -52,7 +45,7 @@ def leaderboard(rows: Sequence[tuple[str, str, float]]) -> tuple[dict[str, float
     for kind, group, score in rows:
         classes.setdefault(kind, {}).setdefault(group, []).append(score)
     types = {kind: fmean(map(fmean, groups.values())) for kind, groups in classes.items()}
-    return types, macro_average(types)
+    return types, fmean(types.values())
 
 
 BINS = 10

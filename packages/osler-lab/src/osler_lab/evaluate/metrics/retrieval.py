@@ -11,14 +11,14 @@ from urllib.parse import urlsplit
 from osler_lab.evaluate.metrics.overlap import normalise_answer
 
 
-def recall_at(ranked: Sequence[str], relevant: Collection[str], k: int) -> float:
+def recall_at(ranked: Sequence[str | None], relevant: Collection[str], k: int) -> float:
     """Share of the relevant documents among the first k. Raises `ValueError` for none relevant."""
     if not relevant:
         raise ValueError("nothing is relevant")
     return len(set(ranked[:k]) & set(relevant)) / len(set(relevant))
 
 
-def reciprocal_rank(ranked: Sequence[str], relevant: Collection[str]) -> float:
+def reciprocal_rank(ranked: Sequence[str | None], relevant: Collection[str]) -> float:
     """1 / rank of the first relevant document; 0.0 if absent."""
     return next((1 / rank for rank, doc in enumerate(ranked, 1) if doc in relevant), 0.0)
 
