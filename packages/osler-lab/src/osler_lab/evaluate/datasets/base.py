@@ -55,6 +55,13 @@ class DatasetRow:
         value = self.data.get(key)
         return clean_text(str(value)) if _is_given(value) else ""
 
+    def object_of(self, key: str) -> Mapping[str, object]:
+        """Returns the field, which is a JSON object. Raises `UnusableRow`."""
+        value = self.data.get(key)
+        if not isinstance(value, dict):
+            raise UnusableRow(f"no {key!r}")
+        return value
+
     def texts_of(self, key: str) -> tuple[str, ...]:
         """Flattens a field that holds one text, a list of them, or a list of such lists."""
         return tuple(dict.fromkeys(text for text in _flatten_values(self.data.get(key)) if text))
@@ -244,7 +251,10 @@ def json_records(path: Path, *keys: str) -> Iterator[DatasetRow]:
     text = read_text(path)
     # An array begins with a bracket; a brace without wanted keys is a line of JSON Lines.
     if text.lstrip()[:1] == "{" and not keys:
-        yield from _read_lines(path, text)
+        # Only "\n" ends a line: JSON strings may hold the other line ends of Unicode.
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.strip():
+                yield make_row(path, number - 1, _parse_json(path, line, number), line=number)
         return
     document = read_json(path)
     for key in keys:
@@ -254,13 +264,6 @@ def json_records(path: Path, *keys: str) -> Iterator[DatasetRow]:
         raise MalformedSource(f"{path}: {where} should be a list", fix="give the file as published")
     for number, value in enumerate(document):
         yield make_row(path, number, value)
-
-
-def _read_lines(path: Path, text: str) -> Iterator[DatasetRow]:
-    # Only "\n" ends a line: JSON strings may hold the other line ends of Unicode.
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            yield make_row(path, number - 1, _parse_json(path, line, number), line=number)
 
 
 def csv_records(path: Path, *, columns: Sequence[str] = ()) -> Iterator[DatasetRow]:

@@ -42,9 +42,7 @@ def exam_sample(row: DatasetRow, task: str) -> Sample:
 
     A question is of several answers when it says so, or when its gold has several letters.
     """
-    options = row.data.get("option")
-    if not isinstance(options, dict):
-        raise UnusableRow("no 'option'")
+    options = row.object_of("option")
     answer = row.text_of("answer")
     question = Question(
         row.text_of("id"), row.text_of("question"), options_by_letter(options), "zh"

@@ -46,7 +46,7 @@ def medqa_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
 def medqa_sample(row: DatasetRow, task: str) -> Sample:
     """Reads question, options {A: …}, answer_idx, answer; the two answers must agree."""
     text = row.text_of("question")
-    options = options_by_letter(_mapping_of(row, "options"))
+    options = options_by_letter(row.object_of("options"))
     letter = row.text_of("answer_idx")
     # MedQA has no ids; the options belong to the hash, as stems repeat.
     question = Question(hash_id(text, *options), text, options, language_of(text))
@@ -106,16 +106,16 @@ def pubmedqa_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
 def pubmedqa_sample(row: DatasetRow, task: str) -> Sample:
     """The contexts are not given to a solver: the evidence is to be found (Omni-RAG D.2)."""
     question = Question(row.text_of("pmid"), row.text_of("QUESTION"), YES_NO_MAYBE)
-    letter = letter_of(row.text_of("final"), YES_NO_MAYBE)
+    letter = letter_of(row.text_of("final").lower(), YES_NO_MAYBE)
     support = (f"PMID:{question.id}",)
     gold = Gold((letter,), row.texts_of("LONG_ANSWER"), support)
     return Sample(task, "choice", question, gold, row.tags_of(year="YEAR", mirage="pmid"))
 
 
 def letter_of(word: str, options: Sequence[str]) -> str:
-    """Letter of the option equal to `word`, ignoring case. Raises `UnusableRow` for none."""
+    """Letter of the option equal to `word`. Raises `UnusableRow` for none."""
     try:
-        return LETTERS[options.index(word.lower())]
+        return LETTERS[options.index(word)]
     except ValueError:
         raise UnusableRow("gold outside the options") from None
 
@@ -125,13 +125,6 @@ def _read_object(path: Path) -> Mapping[str, object]:
     if not isinstance(document, dict):
         raise MalformedSource(f"{path}: expected a JSON object by PMID")
     return document
-
-
-def _mapping_of(row: DatasetRow, key: str) -> Mapping[str, object]:
-    value = row.data.get(key)
-    if not isinstance(value, dict):
-        raise UnusableRow(f"no {key!r}")
-    return value
 
 
 def sample_folder() -> Path:

@@ -12,7 +12,7 @@ from typing import Any
 
 from osler.errors import MalformedSource
 from osler.text import clean_text
-from osler.types import LETTERS, Question
+from osler.types import Question
 from osler_lab.evaluate.datasets.base import (
     DatasetReader,
     DatasetRow,
@@ -53,10 +53,7 @@ def ddxplus_sample(row: DatasetRow, task: str) -> Sample:
     """The options are all conditions, by name; the gold is PATHOLOGY, in English or French."""
     description, pathology = row.text_of("description"), row.text_of("PATHOLOGY")
     options = tuple(row.data["options"])
-    try:
-        letter = LETTERS[options.index(pathology)]
-    except ValueError:
-        raise UnusableRow("gold outside the options") from None
+    letter = letter_of(pathology, options)
     id = f"ddxplus-{row.number:06d}"
     question = Question(id, f"{description}\n{_ASK_DDX}", options)
     return Sample(task, "choice", question, Gold((letter,)), (("sex", row.optional_text("SEX")),))
@@ -112,9 +109,7 @@ def medsbench_sample(row: DatasetRow, task: str) -> Sample:
     answer = row.texts_of("output")
     label = _stated_label(answer[0] if answer else "")
     folded = [_plain_label(option) for option in options]
-    if _plain_label(label) not in folded:
-        raise UnusableRow("gold outside the options")
-    letter = LETTERS[folded.index(_plain_label(label))]
+    letter = letter_of(_plain_label(label), folded)
     question = Question(row.text_of("id"), row.text_of("input"), options)
     return Sample(task, "choice", question, Gold((letter,)))
 
@@ -224,7 +219,7 @@ def bioasq_sample(row: DatasetRow, task: str) -> Sample:
         question = Question(id, text, YES_NO_MAYBE[:2])
         exact = row.texts_of("exact_answer")
         # "exact_answer" may be a word or a list of it.
-        letter = letter_of(exact[0] if exact else "", YES_NO_MAYBE[:2])
+        letter = letter_of(exact[0].lower() if exact else "", YES_NO_MAYBE[:2])
         gold = Gold((letter,), row.texts_of("ideal_answer"), support)
         return Sample(task, "choice", question, gold, tags)
     question = Question(id, text)
