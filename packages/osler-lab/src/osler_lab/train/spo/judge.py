@@ -308,20 +308,9 @@ class GoldDocuments:
             raise GoldMissing(
                 f"{explored.key} names no gold documents", fix="judge with --judge model instead"
             )
-        return [self._judge_query(query, gold) for query in explored.queries], len(explored.queries)
-
-    def _judge_query(self, query: SearchedQuery, gold: frozenset[str]) -> QueryVerdict:
-        hits = gold & set(map(document_of, better_half(query.found)))
-        return QueryVerdict(query.source, query.wire, bool(hits))
-
-
-async def _score_documents(
-    relevance: Relevance, text: str, explored: ExploredCase
-) -> dict[str, float]:
-    """Scores every document that is read, once."""
-    read = list(dict.fromkeys(id for query in explored.queries for id in better_half(query.found)))
-    scores = await relevance.relevance(text, [explored.passages[id] for id in read])
-    return dict(zip(read, scores, strict=True))
+        read = [map(document_of, better_half(query.found)) for query in explored.queries]
+        said = [not gold.isdisjoint(documents) for documents in read]
+        return verdicts_of(explored.queries, said), len(said)
 
 
 @dataclass(frozen=True)
@@ -346,11 +335,7 @@ class ReaderGain:
                 answer = await self.reader.read(case.question, hits, run)
                 known[frozenset(read)] = answer_quality(case, answer) - alone
         gains = [known.get(frozenset(better_half(query.found)), 0.0) for query in explored.queries]
-        verdicts = [
-            QueryVerdict(query.source, query.wire, gain > 0)
-            for query, gain in zip(explored.queries, gains, strict=True)
-        ]
-        return verdicts, len(known) + 1
+        return verdicts_of(explored.queries, [gain > 0 for gain in gains]), len(known) + 1
 
 
 def answer_quality(case: TrainingCase, answer: Answer) -> float:
@@ -383,11 +368,11 @@ class RerankSignal:
         return f"rerank {self.model} over {self.least:g}"
 
     async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
-        scored = await _score_documents(
-            self.relevance, explored.case.question.with_options, explored
-        )
-        return [self._judge_query(query, scored) for query in explored.queries], len(scored)
-
-    def _judge_query(self, query: SearchedQuery, scored: dict[str, float]) -> QueryVerdict:
-        scores: Sequence[float] = [scored[id] for id in better_half(query.found)]
-        return QueryVerdict(query.source, query.wire, any(s > self.least for s in scores))
+        read = [better_half(query.found) for query in explored.queries]
+        # Every document that is read, once.
+        texts = {id: explored.passages[id] for found in read for id in found}
+        asked = explored.case.question.with_options
+        scores = await self.relevance.relevance(asked, list(texts.values()))
+        scored = dict(zip(texts, scores, strict=True))
+        said = [any(scored[id] > self.least for id in found) for found in read]
+        return verdicts_of(explored.queries, said), len(scored)
