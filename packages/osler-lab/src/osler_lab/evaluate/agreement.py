@@ -175,7 +175,7 @@ class RatingTable:
     agreement: tuple[RaterAgreement, ...]
 
 
-def tabulate_ratings(ratings: Sequence[Rating], *, seed: int = 0) -> RatingTable:
+def tabulate_ratings(ratings: Sequence[Rating]) -> RatingTable:
     """Averages the ratings. Raises `BadRun` for none."""
     if not ratings:
         raise BadRun("the file holds no rating", fix="one row for each answer and rater")
@@ -183,18 +183,18 @@ def tabulate_ratings(ratings: Sequence[Rating], *, seed: int = 0) -> RatingTable
     for rating in ratings:
         cells[rating.key.strategy, rating.key.task].append(rating)
     return RatingTable(
-        tuple(_make_cell(*place, group, seed) for place, group in cells.items()),
+        tuple(_make_cell(*place, group) for place, group in cells.items()),
         tuple(_compare_raters(ratings)),
     )
 
 
-def _make_cell(strategy: str, task: str, group: Sequence[Rating], seed: int) -> RatedCell:
+def _make_cell(strategy: str, task: str, group: Sequence[Rating]) -> RatedCell:
     means = {}
     for dimension in DIMENSIONS:
         marks = list(_marks_by_answer(group, dimension).values())
         if marks:
             # An answer counts once, however many people rated it; intervals are over answers.
-            means[dimension] = mean([fmean(given) for given in marks], seed=seed)
+            means[dimension] = mean([fmean(given) for given in marks])
     raters = {rating.rater for rating in group}
     return RatedCell(strategy, task, means, len({rating.key for rating in group}), len(raters))
 

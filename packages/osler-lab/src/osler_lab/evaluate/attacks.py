@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -227,10 +227,8 @@ class _HonestRetriever:
     """Stands in for an honest tool: returns the target's passages for every query."""
 
     passages: tuple[Passage, ...]
-    asked: list[str] = field(default_factory=list)
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        self.asked.append(query)
         return [
             Hit(passage, 1.0 / rank, rank, query, passage.source)
             for rank, passage in enumerate(self.passages[:k], 1)

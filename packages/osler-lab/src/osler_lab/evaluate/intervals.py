@@ -24,6 +24,11 @@ class Estimate:
     def __str__(self) -> str:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
+    @property
+    def percent(self) -> str:
+        """The same times 100: "54.0 [44.0, 63.0]"."""
+        return f"{100 * self.value:.1f} [{100 * self.low:.1f}, {100 * self.high:.1f}]"
+
 
 def proportion(hits: int, n: int) -> Estimate:
     """A share with Wilson's score interval, which holds near 0 and 1 and for small n.

@@ -60,13 +60,9 @@ class StateValues:
     metric: Metric
     values: tuple[QuestionValue, ...]
 
-    def known_values(self, language: Language | None = None) -> list[float]:
-        """The values there are, of one language or of all."""
-        return [
-            valued.value
-            for valued in self.values
-            if valued.value is not None and language in (None, valued.question.language)
-        ]
+    def known_values(self) -> list[float]:
+        """The values there are."""
+        return [valued.value for valued in self.values if valued.value is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +142,11 @@ def read_graded(path: Path) -> list[GoldAnswer]:
 
 
 def _gold_answer(one: LabeledQuestion) -> GoldAnswer:
-    return GoldAnswer(one.question, _option_text(one.question, one.answer))
-
-
-def _option_text(question: Question, answer: str) -> str:
     """A letter as the text of its option."""
-    return question.option_text(answer) if answer in question.letters else answer
+    question, answer = one.question, one.answer
+    return GoldAnswer(
+        question, question.option_text(answer) if answer in question.letters else answer
+    )
 
 
 async def measure_state_values(

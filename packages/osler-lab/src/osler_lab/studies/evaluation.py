@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -317,10 +317,6 @@ async def judge_answers(
 
 def trained_weights(settings: Settings) -> tuple[Path, ...]:
     """Files and folders of weights that a strategy of these settings uses, without doubles."""
-    return tuple(dict.fromkeys(_weights_in_use(settings)))
-
-
-def _weights_in_use(settings: Settings) -> Iterator[Path]:
     chosen: list[Path | None] = []
     for role in roles_of(settings):
         model = settings.model_for(role)
@@ -329,7 +325,7 @@ def _weights_in_use(settings: Settings) -> Iterator[Path]:
         chosen += [settings.embedder.path, settings.embedder.passage_path, settings.reranker.path]
         used = {name: expert_in_use(settings, name) for name in SWITCHES}
         chosen += [packaged_folder() / name for name, how in used.items() if how == PACKAGED]
-    yield from (path for path in chosen if path is not None)
+    return tuple(dict.fromkeys(path for path in chosen if path is not None))
 
 
 def trained_digests(settings: Settings) -> frozenset[str]:

@@ -161,9 +161,8 @@ async def sigma_sweep(
     sigmas: Mapping[Metric, Sequence[float]],
     *,
     progress: Progress | None = None,
-    done: Callable[[SigmaOutcome], None] | None = None,
 ) -> list[SigmaOutcome]:
-    """Every question under every sigma; `done` gets each outcome as it comes.
+    """Every question under every sigma.
 
     A run is the same under two sigmas until a conclusion lies between them. So each question is
     run once, under the least sigma, and goes through the others from its tape. Raises `BadConfig`
@@ -176,10 +175,7 @@ async def sigma_sweep(
         for number, one in enumerate(posed):
             if progress is not None:
                 progress(f"questions under {metric}", number, len(posed))
-            for found in await _run_levels(settings, chosen, parts, one, metric, sorted(levels)):
-                outcomes.append(found)
-                if done is not None:
-                    done(found)
+            outcomes += await _run_levels(settings, chosen, parts, one, metric, sorted(levels))
     return outcomes
 
 

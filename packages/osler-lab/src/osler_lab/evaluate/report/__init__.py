@@ -50,7 +50,7 @@ def format_figure(measure: Measure, estimate: Estimate | None, *, interval: bool
         return f"{estimate.value:,.3g}" if estimate.value < 1000 else f"{estimate.value:,.0f}"
     if not interval:
         return f"{100 * estimate.value:.1f}"
-    return f"{100 * estimate.value:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+    return estimate.percent
 
 
 def measure_tables(report: EvaluationReport) -> Iterator[MeasureTable]:
@@ -131,18 +131,14 @@ def list_exclusions(report: EvaluationReport) -> list[str]:
                 f" {cell.planned} questions, so this tells nothing about unseen ones"
             )
         if cell.undecided:
-            what = describe_undecided(cell.undecided, cell.done)
             lines.append(
-                f"‡ {cell.strategy} on {cell.task}: {what}; not compared unless that is asked for"
+                f"‡ {cell.strategy} on {cell.task}: in {cell.undecided} of {cell.done} answers a"
+                " reader stood in for the method's own decision; not compared unless that is asked"
+                " for"
             )
         if cell.missing:
             lines.append(f"{cell.strategy} on {cell.task}: {cell.missing} not tried yet")
     return lines
-
-
-def describe_undecided(undecided: int, done: int) -> str:
-    """Says how many answers are not the method's own."""
-    return f"in {undecided} of {done} answers a reader stood in for the method's own decision"
 
 
 def describe_comparison(one: PairedComparison) -> str:
@@ -210,7 +206,7 @@ def judged_rows(report: EvaluationReport) -> list[tuple[str, ...]]:
             one.strategy,
             one.task,
             name or "nothing",
-            _format_share(estimate) if estimate else "–",
+            f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]" if estimate else "–",
             str(estimate.n if estimate else 0),
             str(one.unread),
             f"{one.usage.calls:,}",
@@ -220,10 +216,6 @@ def judged_rows(report: EvaluationReport) -> list[tuple[str, ...]]:
         for one in report.judged
         for name, estimate in one.estimates.items() or [("", None)]
     ]
-
-
-def _format_share(estimate: Estimate) -> str:
-    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
 def count_rows(report: EvaluationReport) -> list[tuple[str, str, int, int, int, int, str]]:
@@ -355,7 +347,7 @@ def _printed_lines(report: EvaluationReport) -> Iterator[str]:
                 one.strategy,
                 one.place,
                 f"{one.theirs:.2f}",
-                f"{100 * one.ours.value:.1f} [{100 * one.ours.low:.1f}, {100 * one.ours.high:.1f}]",
+                one.ours.percent,
                 one.differs,
             ]
             for one in report.printed

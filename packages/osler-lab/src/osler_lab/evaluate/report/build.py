@@ -86,16 +86,13 @@ class ReportCell:
         """Expected calibration error; `None` for fewer than `CALIBRATED` answers."""
         if len(self.confidence) < CALIBRATED:
             return None
-        return calibration_error(*_split_columns(self.confidence))
+        confidences, rights = zip(*self.confidence, strict=True)
+        return calibration_error(confidences, rights)
 
     @property
     def leaderboard(self) -> tuple[dict[str, float], float] | None:
         """CMB's average, for tasks whose samples name their examination."""
         return leaderboard(self.exam) if self.exam else None
-
-
-def _split_columns(pairs: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
-    return [a for a, _ in pairs], [b for _, b in pairs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,10 +200,8 @@ def build_report(
     for record in read_records(folder):
         sample = record.sample
         golds.setdefault(sample.task, GoldTally(sample.kind)).note_sample(sample)
-        cell = cells.setdefault(
-            (record.strategy, record.sample.task),
-            ReportCell(record.strategy, record.sample.task, 0),
-        )
+        place = record.strategy, sample.task
+        cell = cells.setdefault(place, ReportCell(*place, 0))
         _note_record(cell, record, measures)
         if len(cell.shown) > 10 * shown + 100:  # bounded memory, whatever the log's size
             cell.shown = _failures_first(cell.shown)[:shown]

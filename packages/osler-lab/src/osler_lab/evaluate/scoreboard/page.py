@@ -18,7 +18,6 @@ from osler_lab.evaluate.scoreboard.scores import ScoredAnswer, ScoredLog, format
 from osler_lab.evaluate.scoreboard.tables import (
     METHOD,
     NOTICED,
-    FrontPoint,
     ScoreRow,
     ScoreTable,
     cost_points,
@@ -156,17 +155,11 @@ def _render_answers(tables: Sequence[ScoreTable], strategies: Sequence[str]) -> 
         mark = " \\*" if table.chooser == METHOD else ""
         for row in table.rows:
             counts[table.task] = row.right.n
-            cells[row.strategy, table.task] = (
-                f"{_percent(row.right)}{mark or _VERDICTS[row.verdict]}"
-            )
+            cells[row.strategy, table.task] = f"{row.right.percent}{mark or _VERDICTS[row.verdict]}"
     rows = [[f"`{label}`", *(cells.get((label, t), "–") for t in counts)] for label in strategies]
     return (
         markdown_table(["right, %", *(f"{task} ({n})" for task, n in counts.items())], rows) + "\n"
     )
-
-
-def _percent(estimate: Estimate) -> str:
-    return f"{100 * estimate.value:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
 
 
 def _whole_answers(log: ScoredLog, strategies: Sequence[str]) -> dict[str, list[ScoredAnswer]]:
@@ -177,14 +170,6 @@ def _whole_answers(log: ScoredLog, strategies: Sequence[str]) -> dict[str, list[
         if one.strategy in strategies:
             tried.setdefault(one.strategy, []).append(one)
     return {label: answers for label, answers in tried.items() if len(answers) == len(asked)}
-
-
-def _whole_points(
-    log: ScoredLog, strategies: Sequence[str], half: str | None = None
-) -> list[FrontPoint]:
-    """Points of the strategies that answered every question of the log; of a half alone."""
-    every = (one for answers in _whole_answers(log, strategies).values() for one in answers)
-    return cost_points(one for one in every if half in (None, one.half))
 
 
 def _sure_answers(log: ScoredLog, strategies: Sequence[str]) -> dict[str, list[ScoredAnswer]]:
@@ -211,7 +196,9 @@ def _render_costs(log: ScoredLog, strategies: Sequence[str]) -> str:
         " are given; AURC: its mean over all shares; both over the"
         f" {max(counts, default=0)} questions where each of these strategies says how sure it is.\n"
     )
-    held = sorted(_whole_points(log, strategies, "held"), key=lambda one: one.mean_seconds)
+    every = (one for answers in _whole_answers(log, strategies).values() for one in answers)
+    held = cost_points(one for one in every if one.half == "held")
+    held.sort(key=lambda one: one.mean_seconds)
     rows = []
     for point in held:
         curve = risk_curve(sure.get(point.strategy, ()))
@@ -219,7 +206,7 @@ def _render_costs(log: ScoredLog, strategies: Sequence[str]) -> str:
         rows.append(
             [
                 f"`{point.strategy}`",
-                f"{_percent(point.right)} (n = {point.right.n})",
+                f"{point.right.percent} (n = {point.right.n})",
                 f"{point.mean_seconds:.2f}",
                 f"{point.seconds:.2f}",
                 "yes" if is_on_front(point, others) else "no",

@@ -227,12 +227,10 @@ def join_logs(logs: Sequence[ScoredLog]) -> ScoredLog:
     conditions, facts = dict[str, str](), dict[str, str]()
     for log in logs:
         conditions |= log.conditions
-        facts |= {name: _join_words(facts.get(name, ""), fact) for name, fact in log.facts.items()}
+        for name, fact in log.facts.items():
+            words = f"{facts.get(name, '')}, {fact}".split(", ")
+            facts[name] = ", ".join(dict.fromkeys(filter(None, words)))
     return ScoredLog(logs[0].seed, logs[0].version, conditions, facts, scores)
-
-
-def _join_words(known: str, more: str) -> str:
-    return ", ".join(dict.fromkeys(word for word in f"{known}, {more}".split(", ") if word))
 
 
 def _parse_row(row: Mapping[str, str]) -> ScoredAnswer:

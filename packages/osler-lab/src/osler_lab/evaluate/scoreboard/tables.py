@@ -223,7 +223,7 @@ def cost_points(answers: Iterable[ScoredAnswer]) -> list[FrontPoint]:
     return [
         FrontPoint(
             label,
-            proportion(int(sum(one.right for one in ours)), len(ours)),
+            _share([one.right for one in ours]),
             median(one.seconds for one in ours),
             fmean(one.seconds for one in ours),
         )
