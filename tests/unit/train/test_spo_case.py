@@ -7,7 +7,7 @@ import pytest
 from osler.errors import BadQuestion
 from osler.types import Question
 from osler_lab.evaluate.record import Gold, Sample
-from osler_lab.train.spo.explore import TrainingCase, of_part, part_of, read_cases, to_line
+from osler_lab.train.spo.explore import TrainingCase, of_part, part_of, read_cases
 
 LINES = """\
 {"question": "Which drug is given first?", "options": ["adrenaline", "aspirin"], "answer": "A"}
@@ -22,15 +22,6 @@ def test_a_file_of_cases_reads(tmp_path: Path) -> None:
     assert (first.gold, first.sample.kind, first.documents) == ("A. adrenaline", "choice", ())
     assert (second.key, second.gold, second.documents) == ("t/q2", "肾上腺素", ("d1",))
     assert second.question.language == "zh"
-
-
-def test_what_is_written_reads_back(tmp_path: Path) -> None:
-    path = tmp_path / "cases.jsonl"
-    path.write_text(LINES, encoding="utf-8")
-    cases = read_cases(path)
-    again = tmp_path / "again.jsonl"
-    again.write_text("\n".join(map(to_line, cases)), encoding="utf-8")
-    assert read_cases(again) == cases
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from osler_lab.cli.options_train import (
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
-    from osler_lab.build.training import ExploringWork, JudgingWork, TrainingWork
+    from osler_lab.build.training import ExploringWork, TrainingWork
     from osler_lab.train.spo.explore import ExploredCase, TrainingCase
     from osler_lab.train.spo.job import JobStage
     from osler_lab.train.spo.judge import JudgedCase
@@ -69,7 +69,7 @@ def explore(
 def _read_cases(asked: CaseOptions, seed: int) -> list[TrainingCase]:
     from osler.errors import BadConfig
     from osler_lab.train import choose_named
-    from osler_lab.train.spo.explore import PARTS, cases_of, of_part, read_cases
+    from osler_lab.train.spo.explore import PARTS, TrainingCase, of_part, read_cases
 
     wanted = choose_named(asked.part, PARTS, "part")
     if (asked.questions is None) == (asked.tasks is None):
@@ -81,7 +81,8 @@ def _read_cases(asked: CaseOptions, seed: int) -> list[TrainingCase]:
 
         words = [word.strip() for word in (asked.tasks or "").split(",") if word.strip()]
         loaded = [read_training_task(word, asked.data) for word in words]
-        cases = [case for one in loaded for case in cases_of(one.samples)]
+        # What they rest on is not named by documents of ours.
+        cases = [TrainingCase(sample) for one in loaded for sample in one.samples]
     chosen = of_part(cases, wanted, seed=seed, held_out=asked.held_out)
     if not chosen:
         raise BadConfig(
@@ -126,7 +127,7 @@ def judge(
         settings, log_dir, named, training.parse_unit(unit), least, workers.jobs
     )
     if dry_run:
-        _say_judging(here, work)
+        here.show(judging_load(log_dir, named, work.unit))
         return
     name = _run_work(here, work, workers)
     from osler_lab.train.spo.job import judged_in
@@ -193,10 +194,6 @@ def _say_exploring(here: CliSession, work: ExploringWork) -> None:
         "searches": left * len(offers) * work.queries,
     }
     here.show(load)
-
-
-def _say_judging(here: CliSession, work: JudgingWork) -> None:
-    here.show(judging_load(work.folder, work.by, work.unit))
 
 
 # Questions whose queries' diversity is measured: it needs their vectors.

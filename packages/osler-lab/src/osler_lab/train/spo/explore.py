@@ -8,9 +8,8 @@ by an expert model with the prompt E.3.
 from __future__ import annotations
 
 import hashlib
-import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
@@ -106,25 +105,6 @@ def _make_case(one: LabeledQuestion) -> TrainingCase:
     else:
         sample = Sample(one.task, "long", one.question, Gold((), known))
     return TrainingCase(sample, one.documents)
-
-
-def to_line(case: TrainingCase) -> str:
-    """Encodes a case as the line that `read_cases` reads."""
-    question, gold = case.question, case.sample.gold
-    record = {
-        "id": question.id,
-        "task": case.sample.task,
-        "question": question.text,
-        "options": list(question.options),
-        "answer": next(iter((*gold.letters, *gold.texts)), ""),
-        "documents": list(case.documents),
-    }
-    return json.dumps({key: value for key, value in record.items() if value}, ensure_ascii=False)
-
-
-def cases_of(samples: Sequence[Sample]) -> list[TrainingCase]:
-    """Samples of a data set as cases; what they rest on is not named by documents of ours."""
-    return [TrainingCase(sample) for sample in samples]
 
 
 QUERIES = 6

@@ -169,11 +169,10 @@ class StageJob(Generic[I, R]):
         make_folder(self.stage.folder)
         self._total = len(items)
         claims = Claims(self.stage.folder / "claims", self._writer)
-        batches = make_batches(items, BATCH, lambda _, first: self._batch_name(first))
+        batches = make_batches(
+            items, BATCH, lambda _, first: f"{self.stage.name}.{self.key(first)}"
+        )
         await JobRunner[I](claims, self, self.jobs).run(batches)
-
-    def _batch_name(self, first: I) -> str:
-        return f"{self.stage.name}.{self.key(first)}"
 
     def refresh(self) -> None:
         self._tally.refresh_done()
