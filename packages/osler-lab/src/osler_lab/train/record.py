@@ -200,7 +200,8 @@ def _read_lines(path: Path, kind: type[L]) -> Iterator[L]:
         try:
             record = kind.model_validate(given)
         except (ValidationError, KeyError, TypeError, AttributeError) as error:
-            reason = _error_reason(error)
+            is_told = isinstance(error, ValidationError)
+            reason = describe_invalid(error) if is_told else f"no sample: {error!r}"
             raise BadRun(f"{where}: {reason}", fix="correct the line or remove it") from error
         if record.id in seen:
             raise BadRun(
@@ -226,12 +227,6 @@ def _numbered_objects(file: Path) -> Iterator[tuple[int, Any]]:
         raise BadRun(f"{file}:{number}: not JSON: {error.msg}", fix="correct the line") from error
     except UnicodeDecodeError as error:
         raise BadRun(f"{file} is not UTF-8", fix="write it as UTF-8") from error
-
-
-def _error_reason(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return f"no sample: {error!r}"
-    return describe_invalid(error)
 
 
 # The size categories of the hub's front matter.

@@ -111,14 +111,8 @@ def _step_turns(step: SolvedStep, language: Language) -> Iterator[Message]:
 def _search_turns(step: SolvedStep, language: Language) -> Iterator[Message]:
     """Yields the boundary, then search after search until the answer (§3.1.2, §3.2)."""
     yield Message("user", attempt_prompt(f"\n{step.words}", language).text)
-    if step.known:
-        yield Message(
-            "assistant",
-            f"{wrap_thought(_boundary_thought(step, language))}\n\n{box_answer(step.answer)}",
-        )
-        return
     doubt = wrap_thought(_boundary_thought(step, language))
-    for turn in step.turns:
+    for turn in () if step.known else step.turns:
         yield Message("assistant", f"{doubt}\n<search>{turn.search}</search>")
         yield Message("user", references_turn(turn.references))
         # The focuser's reason is the thought before the next search, or before the answer (§3.3).

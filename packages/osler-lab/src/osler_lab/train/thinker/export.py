@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from osler.errors import BadRun
-from osler.llm.core.base import Message
 from osler.types import Usage
 from osler_lab.train.record import DATA, data_head, render_rows, write_card, write_records
 from osler_lab.train.thinker.dialogue import STAGES, Stage, stage_messages
@@ -122,11 +121,7 @@ def _sample_lines(one: TeachingTry) -> Iterator[dict[str, Any]]:
     if trajectory is not None:
         chat = stage_messages(trajectory, one.stage, question.language)
         id = f"{one.stage}.{one.sample.task}.{question.id}"
-        yield {"id": id, "messages": _plain_messages(chat), "meta": _sample_meta(one)}
-
-
-def _plain_messages(chat: Sequence[Message]) -> list[dict[str, str]]:
-    return [{"role": message.role, "content": message.content} for message in chat]
+        yield {"id": id, "messages": [*map(asdict, chat)], "meta": _sample_meta(one)}
 
 
 def _sample_meta(one: TeachingTry) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from osler.prompts import render_prompt
 from osler.text import language_of, read_packaged_table
 from osler.trace import Run
 from osler.types import Language, Usage
-from osler_lab.evaluate.judges import ask_judge, judge_sampling
+from osler_lab.evaluate.judges import REASONING, ask_judge, judge_sampling
 from osler_lab.jobs.journal import LineFormat, append_line
 from osler_lab.jobs.runner import Progress
 
@@ -177,8 +177,6 @@ def _read_labels(given: Any) -> dict[str, bool]:
     return labels
 
 
-REASONING = 400
-"""Characters that the judge may reason, under a grammar."""
 LONGEST = 24_000
 """Characters of a transcript that are shown; of a longer one the middle is left out."""
 
@@ -205,8 +203,8 @@ class ModelInspector:
         for dimension in FRAMEWORK:
             verdicts, why = await self._judge_dimension(item, dimension, run)
             aspects[dimension.name] = verdicts
-            if False in verdicts.values():
-                reasons.append(f"{_first_bad(dimension.name, verdicts)}: {why}")
+            if bad := [name for name, verdict in verdicts.items() if verdict is False]:
+                reasons.append(f"{dimension.name}.{bad[0]}: {why}")
         return Inspection(item.id, self.name, aspects, tuple(reasons))
 
     async def _judge_dimension(
@@ -226,7 +224,8 @@ class ModelInspector:
         )
 
         def parse_verdicts(reply: Completion) -> tuple[dict[str, Verdict], str]:
-            return parse_aspects(reply.text, dimension), _read_reason(reply.text)
+            reason = " ".join(reply.text.partition("<aspects>")[0].split())
+            return parse_aspects(reply.text, dimension), reason
 
         judge = Speaker(self.model, "judge", judge_sampling(), self.constrains)
         said = await ask_judge(
@@ -284,14 +283,6 @@ def shorten_text(text: str, longest: int = LONGEST) -> str:
     # The plan stands at the beginning and the answer at the end; searches are between.
     half = longest // 2
     return f"{text[:half]}\n[…]\n{text[-half:]}"
-
-
-def _read_reason(reply: str) -> str:
-    return " ".join(reply.partition("<aspects>")[0].split())
-
-
-def _first_bad(dimension: str, verdicts: dict[str, Verdict]) -> str:
-    return f"{dimension}.{next(name for name, verdict in verdicts.items() if verdict is False)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,11 +118,6 @@ class SeenTries:
             self.tries[one.key, one.teacher] += 1
 
 
-def append_try(path: Path, one: TeachingTry) -> None:
-    """Raises `BadRun`."""
-    append_line(path, _LINES.encode_line(one))
-
-
 def read_tries(folder: Path) -> Iterator[TeachingTry]:
     """Yields every try of a log. Raises `BadRun` for a folder without one, or a damaged line."""
     if not any(folder.glob(f"{FILES}*.jsonl")):
@@ -163,7 +158,7 @@ class TeachingLoad:
 def load_of(folder: Path, stage: Stage, samples: Sequence[Sample], rounds: int) -> TeachingLoad:
     """Raises `BadRun` for a damaged log; a folder that is not there holds nothing."""
     seen = SeenTries(folder)
-    if any(folder.glob("tries-*.jsonl")):
+    if any(folder.glob(f"{FILES}*.jsonl")):
         seen.refresh()
     kept = sum(TryKey(stage, s.task, s.id) in seen.kept for s in samples)
     left = len(samples) - kept
@@ -245,7 +240,7 @@ class TeachingJob:
 
     async def try_item(self, sample: Sample) -> str:
         one = await teach_once(self.course, sample, self._round)
-        append_try(self._path, one)
+        append_line(self._path, _LINES.encode_line(one))
         self._seen.refresh()
         if self.progress is not None:
             known = sum(self._key_of(each) in self._seen.kept for each in self._samples)

@@ -105,8 +105,6 @@ class Teacher:
     """Its knowledge boundary is determined."""
     retriever: Retriever | None = None
     """`None` = only plans are taught."""
-    confirmer: Speaker | None = None
-    """Confirms the student's answers, with `knows` "twice"; `None` = the solver."""
     graph: FormRetriever | None = None
     sources: tuple[str, ...] = ()
     knows: Knows = "both"
@@ -149,7 +147,11 @@ class Teacher:
         trajectory = trajectory_of(script)
         # What will be dropped is not restructured: it costs a call for each search.
         if self.restructure and not find_fault(trajectory, stage):
-            trajectory = await self._restructure_reasons(trajectory, question.language, run)
+            steps = [
+                await self._restructure_step(step, question.language, run)
+                for step in trajectory.steps
+            ]
+            trajectory = replace(trajectory, steps=tuple(steps))
         return trajectory, run
 
     def _make_planner(self, script: Script) -> Decomposer:
@@ -186,16 +188,10 @@ class Teacher:
         )
         if self.knows == "both":
             return student
-        return ConfirmedBoundary(student, record_speaker(self.confirmer or self.solver, script))
-
-    async def _restructure_reasons(
-        self, trajectory: Trajectory, language: Language, run: Run
-    ) -> Trajectory:
-        """Rewrites each reason as a thought of its turn (§3.3), or keeps it where that fails."""
-        steps = [await self._restructure_step(step, language, run) for step in trajectory.steps]
-        return replace(trajectory, steps=tuple(steps))
+        return ConfirmedBoundary(student, record_speaker(self.solver, script))
 
     async def _restructure_step(self, step: SolvedStep, language: Language, run: Run) -> SolvedStep:
+        """Rewrites each reason as a thought of its turn (§3.3), or keeps it where that fails."""
         turns: list[SearchTurn] = []
         for turn, following in zip(step.turns, _next_actions(step), strict=True):
             prompt = render_prompt(

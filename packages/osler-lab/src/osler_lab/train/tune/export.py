@@ -85,7 +85,9 @@ def write_gguf(
         writer = gguf.GGUFWriter(draft, architecture, endianess=reader.endianess)
         try:
             copy_metadata(reader, writer)
-            writer.add_file_type(_file_type(storage))
+            kinds = gguf.LlamaFileType
+            types = {"f32": kinds.ALL_F32, "f16": kinds.MOSTLY_F16, "q8_0": kinds.MOSTLY_Q8_0}
+            writer.add_file_type(types[storage])
             _write_tensors(writer, reader, numbers, storage)
         finally:
             writer.close()
@@ -132,13 +134,6 @@ def _check_fit(reader: Any, numbers: dict[str, Any], like: Path) -> None:
         raise BadConfig(
             f"{like} is of another model: {wrong[0]}", fix="give the GGUF file of the base model"
         )
-
-
-def _file_type(storage: Storage) -> Any:
-    import gguf
-
-    kinds = gguf.LlamaFileType
-    return {"f32": kinds.ALL_F32, "f16": kinds.MOSTLY_F16, "q8_0": kinds.MOSTLY_Q8_0}[storage]
 
 
 def _write_tensors(writer: Any, reader: Any, numbers: dict[str, Any], storage: Storage) -> None:

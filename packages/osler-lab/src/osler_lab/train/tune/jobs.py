@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from osler.errors import BadConfig, BadRun
 from osler.llm.core.cache import hash_file, write_whole
 from osler.llm.transformers.hub import (
-    Device,
     ModelPair,
     PinnedModel,
     Weights,
@@ -90,9 +89,8 @@ class TuningJob:
     adapter: Path | None = None
     """The SFT adapter that DPO goes on from, and refers to."""
     skip_long: bool = False
-    device: Device = "auto"
     threads: int | None = None
-    name: str = field(default="")
+    name: str = ""
     """Name of the base model, for cards; its own file's or folder's by default."""
 
     @property
@@ -130,8 +128,9 @@ def run_tuning(job: TuningJob, progress: Progress | None = None) -> TuningResult
     facts = _job_facts(job)
     _require_same(job.folder / RUN, facts)
     # After the facts are compared: a finished folder of another training is refused, too.
-    if (done := _finished_result(job.folder / RESULT)) is not None:
-        return done
+    result = job.folder / RESULT
+    if result.is_file():
+        return TuningResult(**json.loads(result.read_text(encoding="utf-8"))["tuned"])
     parts = _make_parts(job, progress)
     rows: Sequence[Any] = parts.rows
     if job.kind == "dpo":
@@ -175,7 +174,7 @@ def _make_parts(job: TuningJob, progress: Progress | None) -> _TuningParts:
         "thinker": read_dialogues,
     }
     data = read[job.kind](job.data)
-    pair = prepare_model(job.base, job.recipe, adapter=job.adapter, device=job.device)
+    pair = prepare_model(job.base, job.recipe, adapter=job.adapter)
     encoder = ChatEncoder(pair.tokenizer, name=job.base_name)
     encode: dict[Kind, Callable[[Any], tuple[Any, ...]]] = {
         "sft": lambda sample: (encoder.encode_sample(sample),),
@@ -197,7 +196,7 @@ def _make_windows(job: TuningJob, corpus: Corpus, progress: Progress | None) -> 
     for part in corpus.sources:
         # One text of each source: a wrong path is found before the model is loaded.
         next(read_texts(part), None)
-    pair = prepare_model(job.base, job.recipe, adapter=job.adapter, device=job.device)
+    pair = prepare_model(job.base, job.recipe, adapter=job.adapter)
     size = _longest_row(pair.model, job.recipe)
     packed = pack_corpus(corpus, pair.tokenizer, size=size, seed=job.recipe.seed, progress=progress)
     return _TuningParts(pair, packed.rows, (), ReplyLikelihood(share=False), packed)
@@ -259,13 +258,6 @@ def _require_same(path: Path, facts: dict[str, Any]) -> None:
     other = [name for name, value in facts.items() if there.get(name) != value]
     if other:
         raise BadConfig(f"{path.parent} holds another training: {', '.join(other)}", fix=fix)
-
-
-def _finished_result(path: Path) -> TuningResult | None:
-    if not path.is_file():
-        return None
-    figures = json.loads(path.read_text(encoding="utf-8"))["tuned"]
-    return TuningResult(**figures)
 
 
 def _reference_pairs(

@@ -47,7 +47,10 @@ def seal_checkpoint(checkpoint: Path) -> None:
 
 def latest_checkpoint(folder: Path) -> Path | None:
     """The last whole checkpoint. Raises `ModelMissing` where that one is damaged."""
-    for checkpoint in reversed(_find_checkpoints(folder)):
+    found = folder.iterdir() if folder.is_dir() else ()
+    named = [path for path in found if _NAME.fullmatch(path.name)]
+    # By number: as text, checkpoint-100 would stand before checkpoint-20.
+    for checkpoint in sorted(named, key=step_of, reverse=True):
         if (checkpoint / MARK).is_file():
             check_checkpoint(checkpoint)
             return checkpoint
@@ -71,13 +74,6 @@ def step_of(checkpoint: Path) -> int:
     """Optimizer's steps that were made."""
     match = _NAME.fullmatch(checkpoint.name)
     return int(match[1]) if match else 0
-
-
-def _find_checkpoints(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    # By number: as text, checkpoint-100 would stand before checkpoint-20.
-    return sorted((p for p in folder.iterdir() if _NAME.fullmatch(p.name)), key=step_of)
 
 
 LOG = "log.jsonl"

@@ -15,7 +15,8 @@ step.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -127,16 +128,8 @@ def dpo_losses(chosen: Any, rejected: Any, before: Any, *, beta: float) -> tuple
 
 def perplexity(model: Any, rows: Sequence[EncodedText]) -> float:
     """Perplexity: e to the mean negative log-likelihood of all learnt tokens, row by row."""
-    torch = import_extra("torch")
-    device, training = next(model.parameters()).device, model.training
-    model.eval()
-    nats = 0.0
-    try:
-        with torch.no_grad():
-            for row in rows:
-                nats += float(sft_sum(model, batch_of([row], device=device)))
-    finally:
-        model.train(training)
+    with _reading(model) as device:
+        nats = sum(float(sft_sum(model, batch_of([row], device=device))) for row in rows)
     return math.exp(nats / sum(row.learnt for row in rows))
 
 
@@ -219,18 +212,24 @@ def reference_logprobs(
     Before the first step the policy is the reference (Eq. 4), so this is all that is ever
     needed of it: no second copy of the weights and no second pass a step.
     """
-    torch = import_extra("torch")
-    device = next(model.parameters()).device
-    logprobs, training = [], model.training
+    logprobs = []
+    with _reading(model) as device:
+        for number, pair in enumerate(pairs, 1):
+            batch = batch_of((pair.chosen, pair.rejected), device=device, share=share)
+            chosen, rejected = row_logprobs(model, batch).tolist()
+            logprobs.append((chosen, rejected))
+            if progress:
+                progress("reference", number, len(pairs))
+    return logprobs
+
+
+@contextmanager
+def _reading(model: Any) -> Iterator[Any]:
+    """The model as it is asked, not trained, until the block ends; yields its device."""
+    training = model.training
     model.eval()
     try:
-        with torch.no_grad():
-            for number, pair in enumerate(pairs, 1):
-                batch = batch_of((pair.chosen, pair.rejected), device=device, share=share)
-                chosen, rejected = row_logprobs(model, batch).tolist()
-                logprobs.append((chosen, rejected))
-                if progress:
-                    progress("reference", number, len(pairs))
+        with import_extra("torch").no_grad():
+            yield next(model.parameters()).device
     finally:
         model.train(training)
-    return logprobs
