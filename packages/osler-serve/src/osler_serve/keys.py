@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import math
 import re
@@ -20,7 +19,7 @@ from osler.settings import ServeSettings
 from osler.settings.sections import is_loopback
 from osler_serve.clinic.hook_tokens import PREFIX, read_hook_clients
 from osler_serve.clinic.launch_flow import read_launch_servers
-from osler_serve.clinic.launch_sessions import LaunchSession, LaunchSessions
+from osler_serve.clinic.launch_sessions import LaunchSession, LaunchSessions, hash_secret
 from osler_serve.ledger import WORKSPACE, Ledger, StoredKey
 from osler_serve.problems import RefusedRequest
 from osler_serve.scopes import KeyScope, local_scope, read_scope
@@ -91,14 +90,9 @@ def new_key(
     id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     when = datetime.now(UTC).isoformat(timespec="seconds")
     ledger.add_key(
-        StoredKey(id, name, workspace, _hash_secret(secret), when, runs, minute, scope.to_json())
+        StoredKey(id, name, workspace, hash_secret(secret), when, runs, minute, scope.to_json())
     )
     return f"osk_{id}_{secret}"
-
-
-def _hash_secret(secret: str) -> bytes:
-    """256 bits of chance need no slow hash: there is nothing to guess."""
-    return hashlib.sha256(secret.encode()).digest()
 
 
 class FailedKeys:
@@ -219,7 +213,7 @@ class Authenticator:
         row = self._ledger.find_key(found.group(1))
         # Compared also where there is no such key, so that time does not tell which ids exist.
         stored = row.hash if row else bytes(32)
-        if not hmac.compare_digest(stored, _hash_secret(found.group(2))) or row is None:
+        if not hmac.compare_digest(stored, hash_secret(found.group(2))) or row is None:
             self._throttle.count(address, found.group(1))
             raise RefusedRequest(401, "wrong_key", "unknown key", fix=NEEDED)
         return self._keyed_caller(row)

@@ -10,6 +10,7 @@ from typing import Any
 
 from osler.sources.formats.json_lines import items_at, text_at, value_at
 from osler_serve.clinic.hook_wire import HookRequest
+from osler_serve.clinic.records.patient import age_between
 from osler_serve.problems import RefusedRequest
 
 Resource = dict[str, Any]
@@ -63,9 +64,10 @@ class Chart:
 def read_chart(asked: HookRequest, prefetch: dict[str, Resource], today: date) -> Chart:
     """Raises `RefusedRequest` (400) for resources of another patient."""
     context = asked.context
-    _require_same_patient(context.patientId, prefetch, _entries(context.draftOrders))
+    held = context.draftOrders
+    drafts = list(_resources({"entry": held.entry} if held is not None else None))
+    _require_same_patient(context.patientId, prefetch, drafts)
     person = prefetch.get("patient", {})
-    drafts = _entries(context.draftOrders)
     if asked.hook == "order-select":
         drafts = [one for one in drafts if _reference_of(one) in context.selections]
     return Chart(
@@ -78,10 +80,6 @@ def read_chart(asked: HookRequest, prefetch: dict[str, Resource], today: date) -
         weight=_newest(prefetch.get("weight"), _WEIGHT, _KILOGRAMS, today),
         cut_short=tuple(name for name, given in prefetch.items() if _has_more(given)),
     )
-
-
-def _entries(bundle: Any) -> list[Resource]:
-    return list(_resources({"entry": bundle.entry} if bundle is not None else None))
 
 
 def _resources(bundle: Resource | None) -> Iterator[Resource]:
@@ -172,9 +170,7 @@ def _read_day(value: object) -> date | None:
 
 def _read_age(born: object, today: date) -> int | None:
     day = _read_day(born)
-    if day is None or day > today:
-        return None
-    return today.year - day.year - ((today.month, today.day) < (day.month, day.day))
+    return None if day is None or day > today else age_between(day, today)
 
 
 def _newest(

@@ -14,12 +14,13 @@ from itertools import permutations
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from osler.errors import BadCalculation, BadConfig
+from osler.errors import BadCalculation
 from osler.methods.kag.formulas import FORMULAS, Given, evaluate_formula
 from osler.text import has_cjk, read_packaged_table
 from osler_serve.clinic.chart import Chart, NamedItem
+from osler_serve.clinic.outside import read_clinic_file
 
 
 class _Part(BaseModel):
@@ -103,11 +104,7 @@ class DrugNames:
 
 def read_clinic_rules(path: Path) -> ClinicRules:
     """Raises `BadConfig` for a file that cannot be read, or names what it does not define."""
-    try:
-        return ClinicRules.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
-        problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-        raise BadConfig(f"{path}: {problem}", fix="see docs/guide/clinic.md") from error
+    return read_clinic_file(path, lambda text: ClinicRules.model_validate(tomllib.loads(text)))
 
 
 @cache

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 
 from osler.errors import BadConfig
-from osler_serve.clinic.outside import PublicKey, RemoteKeySet, is_safe_address
+from osler_serve.clinic.outside import PublicKey, RemoteKeySet, is_safe_address, read_clinic_file
 from osler_serve.problems import RefusedRequest
 
 # Never symmetric ones, and never "none".
@@ -153,11 +153,7 @@ def read_hook_clients(
     """The clients of `serve.hook_clients`; `None` without. Raises `BadConfig`."""
     if path is None:
         return None
-    try:
-        given = _ClientFile.model_validate_json(path.read_text(encoding="utf-8")).root
-    except (OSError, UnicodeDecodeError, ValidationError) as error:
-        problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-        raise BadConfig(f"{path}: {problem}", fix="see docs/guide/clinic.md") from error
+    given = read_clinic_file(path, _ClientFile.model_validate_json).root
     if any("d" in key or key.get("kty") == "oct" for one in given.values() for key in one.keys):
         raise BadConfig(f"{path} holds a private key", fix="it takes public keys alone")
     return HookTokens(given, use_once)

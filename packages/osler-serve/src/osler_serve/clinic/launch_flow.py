@@ -21,11 +21,17 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 import httpx2
-from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 
 from osler.errors import BadConfig, OslerError, SourceUnavailable, read_text_file
 from osler_serve.clinic.hook_tokens import decode_signed
-from osler_serve.clinic.outside import RemoteKeySet, allows_reading, fetch_json, is_safe_address
+from osler_serve.clinic.outside import (
+    RemoteKeySet,
+    allows_reading,
+    fetch_json,
+    is_safe_address,
+    read_clinic_file,
+)
 from osler_serve.clinic.records.fhir_server import KINDS, BackendClient, Bundle, fetch_record
 from osler_serve.problems import RefusedRequest
 
@@ -287,11 +293,7 @@ def read_launch_servers(path: Path | None) -> Launcher | None:
     """The record systems of `serve.launch_servers`; `None` without. Raises `BadConfig`."""
     if path is None:
         return None
-    try:
-        given = _ServerFile.model_validate_json(path.read_text(encoding="utf-8")).root
-    except (OSError, UnicodeDecodeError, ValidationError) as error:
-        problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-        raise BadConfig(f"{path}: {problem}", fix="see docs/guide/clinic.md") from error
+    given = read_clinic_file(path, _ServerFile.model_validate_json).root
     if unsafe := [one for one in given if not is_safe_address(one)]:
         raise BadConfig(f"{path}: {unsafe[0]!r} is not an https address", fix="as in https://…/r4")
     return Launcher({one.rstrip("/"): server for one, server in given.items()})

@@ -9,17 +9,20 @@ import re
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
+from pydantic import ValidationError
 
-from osler.errors import SourceUnavailable
+from osler.errors import BadConfig, SourceUnavailable
 from osler.settings.sections import is_loopback
 from osler_serve.clinic.hook_wire import HookRequest
 from osler_serve.problems import RefusedRequest
 
 PublicKey = dict[str, Any]
+T = TypeVar("T")
 _SECONDS = 3.0
 _MOST_BYTES = 64 * 1024
 _MOST_RECORD = 4 * 1024 * 1024
@@ -61,6 +64,15 @@ async def fetch_json(
     if not isinstance(found, dict):
         raise SourceUnavailable(f"{host} gives no JSON object")
     return found
+
+
+def read_clinic_file(path: Path, parse: Callable[[str], T]) -> T:
+    """What a file of the settings holds. Raises `BadConfig` naming the file."""
+    try:
+        return parse(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:  # no text, no TOML, or not of the form
+        problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise BadConfig(f"{path}: {problem}", fix="see docs/guide/clinic.md") from error
 
 
 def is_safe_address(address: str) -> bool:

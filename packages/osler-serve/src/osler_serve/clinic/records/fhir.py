@@ -108,7 +108,13 @@ def words_of(concept: Resource, own_words: frozenset[str]) -> str:
 
 def code_of(concept: Resource) -> Code | None:
     """The first code of a known vocabulary."""
-    return next(_known_codings(concept), None)
+    for coding in items_at(concept, "coding"):
+        system, value = _SYSTEMS.get(text_at(coding, "system")), text_at(coding, "code").strip()
+        if system in (CodeSystem.ICD9, CodeSystem.ICD10) and _CODE.fullmatch(value):
+            return icd_code(value, "9" if system is CodeSystem.ICD9 else "10")
+        if system and _CODE.fullmatch(value):
+            return Code(system, value)
+    return None
 
 
 def first_display(concept: Any) -> str:
@@ -155,15 +161,6 @@ def _safe_text(concept: Resource, own_words: frozenset[str]) -> str:
     names = own_words.intersection(_WORDS.findall(lowered))
     # A Chinese name is not set off by spaces.
     return "" if names or any(is_cjk(own[0]) and own in lowered for own in own_words) else text
-
-
-def _known_codings(concept: Any) -> Iterator[Code]:
-    for coding in items_at(concept, "coding"):
-        system, value = _SYSTEMS.get(text_at(coding, "system")), text_at(coding, "code").strip()
-        if system in (CodeSystem.ICD9, CodeSystem.ICD10) and _CODE.fullmatch(value):
-            yield icd_code(value, "9" if system is CodeSystem.ICD9 else "10")
-        elif system and _CODE.fullmatch(value):
-            yield Code(system, value)
 
 
 def _codes_of(concept: Any) -> Iterator[str]:
@@ -320,7 +317,7 @@ class Fhir:
             bundle.add_entry(entry)
         bundle.join_by_url()
         # Exports are called after their patients: the file's name may be a person's.
-        where = f"FHIR bundle {_hash_key(name)}"
+        where = f"FHIR bundle {hash_pseudonym(name).removeprefix('patient-')}"
         if not any(patient.is_described for patient in bundle.patients.values()):
             yield Drop(where, "no patient")
             return
@@ -370,7 +367,3 @@ def _build_facts(patient: _Patient, medications: dict[str, Resource]) -> Iterato
 def _reference_key(reference: Any) -> str:
     """The last part of "Patient/123", "urn:uuid:123" or "123"; "" for anything else."""
     return re.split(r"[/:]", reference)[-1] if isinstance(reference, str) else ""
-
-
-def _hash_key(text: str) -> str:
-    return hash_pseudonym(text).removeprefix("patient-")

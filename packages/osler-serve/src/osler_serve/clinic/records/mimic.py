@@ -128,9 +128,7 @@ def _stay_rows(row: Row) -> Iterator[ScratchRow]:
 
 
 def _ed_diagnosis_rows(row: Row) -> Iterator[ScratchRow]:
-    value, version = need(row.text("icd_code")), row.text("icd_version")
-    is_icd = version in {"9", "10"}
-    code = icd_code(value, version) if is_icd else Code(CodeSystem.LOCAL, value)
+    code = need(_icd_code(row, FactKind.DIAGNOSIS))
     words, seq = row.text("icd_title"), row.digits("seq_num")
     yield to.fact_row(*_ed_keys(row), FactKind.DIAGNOSIS, code, words=words, seq=seq)
 

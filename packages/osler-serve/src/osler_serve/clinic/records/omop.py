@@ -73,10 +73,7 @@ def _visit_rows(row: Row) -> Iterator[ScratchRow]:
 
 
 def _fact_rows(row: Row, kind: FactKind, stem: str, date: str) -> Iterator[ScratchRow]:
-    person, visit = (
-        need(_identifier_in(row, "person_id")),
-        _identifier_in(row, "visit_occurrence_id"),
-    )
+    person, visit = _keys(row)
     coding = _Coding.from_row(row, stem)
     if coding.says_something:
         # Kept whole until the vocabulary is read: see `Omop.patient_finisher`.
@@ -85,10 +82,7 @@ def _fact_rows(row: Row, kind: FactKind, stem: str, date: str) -> Iterator[Scrat
 
 
 def _reading_rows(row: Row) -> Iterator[ScratchRow]:
-    person, visit = (
-        need(_identifier_in(row, "person_id")),
-        _identifier_in(row, "visit_occurrence_id"),
-    )
+    person, visit = _keys(row)
     if item := row.text("measurement_concept_id"):
         unit, at = row.text("unit_source_value"), row.text("measurement_date")
         value = row.number("value_as_number")
@@ -104,6 +98,11 @@ def _concept_rows(row: Row) -> Iterator[ScratchRow]:
     concept, words = need(row.text("concept_id")), need(row.text("concept_name"))
     if row.get("domain_id") == "Measurement":
         yield to.lab_title_row(f"concept {concept}", words)
+
+
+def _keys(row: Row) -> tuple[str, str]:
+    """Of the person, and of the visit where it is known."""
+    return need(_identifier_in(row, "person_id")), _identifier_in(row, "visit_occurrence_id")
 
 
 def _identifier_in(row: Row, name: str) -> str:
@@ -211,9 +210,9 @@ def _code_of(
     code, words = vocabulary.get(coding.source_concept, (None, ""))
     standard, standard_words = vocabulary.get(coding.concept, (None, ""))
     words = words or standard_words
-    return code or _code_by_form(coding.source, kind, version) or standard or _own_code(
-        coding
-    ), words
+    code = code or _code_by_form(coding.source, kind, version) or standard
+    own = coding.source or f"concept-{coding.concept or coding.source_concept}"
+    return code or Code(CodeSystem.LOCAL, make_slug(own)), words
 
 
 def _code_by_form(source: str, kind: FactKind, version: str) -> Code | None:
@@ -226,8 +225,3 @@ def _code_by_form(source: str, kind: FactKind, version: str) -> Code | None:
     if kind is FactKind.PROCEDURE:
         return Code(CodeSystem.CPT, source) if _CPT.fullmatch(source) else None
     return Code(CodeSystem.NDC, source) if _NDC.fullmatch(source) else None
-
-
-def _own_code(coding: _Coding) -> Code:
-    value = coding.source or f"concept-{coding.concept or coding.source_concept}"
-    return Code(CodeSystem.LOCAL, make_slug(value))
