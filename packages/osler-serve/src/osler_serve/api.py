@@ -19,7 +19,7 @@ from osler.runs.files import EVENTS
 from osler.settings import Settings
 from osler.settings.sections import AccessSettings
 from osler.sources.catalogue import EMR
-from osler.types import Hit, Passage
+from osler.types import Passage
 from osler_serve import choices, replies, schemas
 from osler_serve.graph_views import caller_graph, read_concept
 from osler_serve.keys import Caller
@@ -196,21 +196,16 @@ async def search(asked: schemas.SearchRequest, site: At, caller: Who) -> replies
 async def run_search(
     site: ServerState, caller: Caller, asked: schemas.SearchRequest
 ) -> replies.SearchResult:
-    """One search, for every interface."""
-    hits = await find_hits(site, caller, asked)
+    """One search, for every interface. Raises `RefusedRequest` (503) where too many run, and
+    `BadConfig`, a 422 reply, for a source that is not there."""
+    settings = choices.search_settings(caller.scope.narrow_settings(site.settings), asked)
+    async with site.searches.pass_through():
+        hits = await site.shelf.search(settings, asked.query, k=asked.k, sources=asked.sources)
     return replies.SearchResult(
         query=asked.query,
         snapshot=await served_snapshot(site),
         hits=[reports.SearchHit.from_value(one) for one in hits],
     )
-
-
-async def find_hits(site: ServerState, caller: Caller, asked: schemas.SearchRequest) -> list[Hit]:
-    """Runs one search. Raises `RefusedRequest` (503) where too many run, and `BadConfig`, a 422
-    reply, for a source that is not there."""
-    settings = choices.search_settings(caller.scope.narrow_settings(site.settings), asked)
-    async with site.searches.pass_through():
-        return await site.shelf.search(settings, asked.query, k=asked.k, sources=asked.sources)
 
 
 @router.get("/passages/{id:path}", tags=["knowledge"])
@@ -265,7 +260,8 @@ async def passage_context(
 
     def read_passages() -> tuple[tuple[Passage, ...], Provenance]:
         found, origin = kb.neighbours(id, context), kb.provenance(id)
-        _require_open(access, found[0])
+        if not access.may_open(found[0].source, id.partition("#")[0], found[0].locator.kind):
+            raise UnknownPassage(f"there is no passage {id!r}")
         return found, origin
 
     try:
@@ -286,13 +282,6 @@ def _may_open_outside(access: AccessSettings, passage: Passage) -> bool:
     """Of a record that was opened for somebody, only who has it by name: its id is no secret."""
     is_named = passage.source != EMR or passage.id.partition("#")[0] in access.patients
     return access.may_search(passage.source) and is_named
-
-
-def _require_open(access: AccessSettings, passage: Passage) -> None:
-    """Raises `UnknownPassage`."""
-    document = passage.id.partition("#")[0]
-    if not access.may_open(passage.source, document, passage.locator.kind):
-        raise UnknownPassage(f"there is no passage {passage.id!r}")
 
 
 @router.get("/sources", tags=["knowledge"])

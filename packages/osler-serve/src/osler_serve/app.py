@@ -138,12 +138,12 @@ async def transparency(site: At, caller: Who) -> replies.Transparency:
     held = await site.shelf.open_knowledge()
     info = await asyncio.to_thread(held.kb.info)
     models = {
-        role: replies.ModelView(
-            kind=settings.model_for(role).kind,
-            name=settings.model_for(role).name or _model_name(settings.model_for(role).kind),
+        str(role): replies.ModelView(
+            kind=model.kind,
+            name=model.name or (PACKAGED if model.kind == "packaged" else model.kind),
             words_answers=may_write(settings, role),
         )
-        for role in ROLES
+        for role, model in ((role, settings.model_for(role)) for role in ROLES)
     }
     places = settings.serve.uploads if caller.scope.allows_verb("upload") else ()
     return replies.Transparency(
@@ -152,7 +152,7 @@ async def transparency(site: At, caller: Who) -> replies.Transparency:
         intended_users="healthcare professionals and researchers",
         intended_use="finding and reading evidence for a medical question, with its sources",
         out_of_scope=OUT_OF_SCOPE,
-        models={str(role): model for role, model in models.items()},
+        models=models,
         encoder=held.encoder.identity,
         strategies=[kind for kind in STRATEGIES if caller.scope.allows_strategy(kind)],
         exports=list(usable_formats()),
@@ -195,10 +195,6 @@ def _shortest_examples() -> list[evaluation_replies.ExampleView]:
             for one in asked[:_EXAMPLES]
         ]
     return found
-
-
-def _model_name(kind: str) -> str:
-    return PACKAGED if kind == "packaged" else kind
 
 
 _LOG = logging.getLogger("osler_serve")

@@ -123,14 +123,15 @@ class _RecordedReply:
         return {**shown, "run": run} if isinstance(run, str) else shown
 
 
-def tool_entry(
+async def record_tool(
     settings: Settings, caller: Caller, name: str, arguments: dict[str, Any], result: Any
-) -> dict[str, Any]:
-    """Of a call of a tool over standard input and output."""
+) -> None:
+    """Of a call of a tool over standard input and output; over HTTP the request that carries the
+    call is on record already."""
     if settings.audit.log == "off":
-        return {}
+        return
     shown = result.model_dump_json() if hasattr(result, "model_dump_json") else repr(result)
-    return {
+    entry = {
         "what": "tool",
         "tool": name,
         "key": caller.id,
@@ -138,6 +139,7 @@ def tool_entry(
         "asked": content_of(settings, json.dumps(arguments, ensure_ascii=False, sort_keys=True)),
         "shown": f"sha256:{hashlib.sha256(shown.encode()).hexdigest()}",
     }
+    await asyncio.to_thread(write_entry, settings, entry)
 
 
 async def _receive_nothing() -> Message:

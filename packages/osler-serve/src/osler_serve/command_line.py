@@ -9,12 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from osler.errors import BadConfig, BadRun, read_text_file
-from osler.runs.files import read_record
 from osler.settings import Settings
 from osler_serve.keys import Authenticator
 from osler_serve.ledger import Ledger
 from osler_serve.problems import RefusedRequest
-from osler_serve.scopes import RunReach
+from osler_serve.scopes import recorded_reach
 
 
 def narrow_by_key(settings: Settings) -> Settings:
@@ -48,8 +47,6 @@ def is_run_open(settings: Settings, folder: Path) -> bool:
     if settings.access.key_file is None:
         return True
     try:
-        record = read_record(folder)
+        return recorded_reach(folder).is_open_to(settings.access)
     except BadRun:
         return False
-    patients = record.settings.get("access", {}).get("patients", ())
-    return RunReach(record.sources, tuple(patients)).is_open_to(settings.access)

@@ -169,7 +169,8 @@ def _walk_matching(
         asked = [turn.question for turn in thread.turns] if thread else [entry.question]
         text = " ".join((view.title, *asked)).casefold()
         further = [word for word in words if word not in text]
-        if not _is_open(site, caller, thread):
+        # Whoever may not see one run of a thread does not see it.
+        if thread and not all(sees_run(site.desk, caller, one.run) for one in thread.turns):
             continue
         if further:
             runs = [turn.run for turn in thread.turns] if thread else [entry.id]
@@ -183,11 +184,6 @@ def _walk_matching(
 def _answer_text(folder: Folder) -> str:
     answer = find_answer(folder)
     return answer.text.casefold() if answer else ""
-
-
-def _is_open(site: ServerState, caller: Caller, thread: Thread | None) -> bool:
-    """Whoever may not see one run of a thread does not see it."""
-    return thread is None or all(sees_run(site.desk, caller, one.run) for one in thread.turns)
 
 
 def _view(

@@ -8,7 +8,6 @@ https://modelcontextprotocol.github.io/ext-tasks/specification/2026-07-28/tasks.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
@@ -20,14 +19,13 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, CallToolRequestParams, RequestParams
 from pydantic import Field, ValidationError
 
-from osler.audit.entries import write_entry
 from osler.errors import OslerError
 from osler.questions import parse_question
 from osler.runs.threads import standalone_of
 from osler.settings import STRATEGIES
 from osler_serve import choices, replies, schemas
 from osler_serve.active_runs import ActiveRun
-from osler_serve.audited_requests import tool_entry
+from osler_serve.audited_requests import record_tool
 from osler_serve.chat_wire import TURNS
 from osler_serve.keys import Caller
 from osler_serve.problems import RefusedRequest
@@ -155,11 +153,9 @@ class RunTasks(Extension):
     async def _record(
         self, ctx: ServerRequestContext[Any, Any], given: dict[str, Any], task: dict[str, Any]
     ) -> None:
-        """Over HTTP the request that carries the call is on record already."""
         if ctx.request is None:
             site, caller = self._find_caller(ctx)
-            record = tool_entry(site.settings, caller, _TOOL, given, json.dumps(task))
-            await asyncio.to_thread(write_entry, site.settings, record)
+            await record_tool(site.settings, caller, _TOOL, given, json.dumps(task))
 
 
 def _declares_tasks(ctx: ServerRequestContext[Any, Any]) -> bool:

@@ -133,7 +133,7 @@ def refusal_response(refused: RefusedRequest, path: str) -> Response:
 
 
 def _problem_page(refused: RefusedRequest) -> str:
-    said = html.escape(f"{refused.message}; {refused.fix}" if refused.fix else refused.message)
+    said = html.escape(str(refused))
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>Osler</title>'
         f"<main><h1>The patient was not opened</h1><p>{said}.</p></main></html>"
@@ -152,9 +152,8 @@ _ISSUES = {401: "login", 403: "forbidden", 404: "not-found", 412: "required", 41
 def _operation_outcome(refused: RefusedRequest) -> dict[str, Any]:
     """In FHIR's form, with a code of its value set IssueType."""
     code = _ISSUES.get(refused.status, "transient" if refused.status >= 429 else "invalid")
-    problem = f"{refused.message}; {refused.fix}" if refused.fix else refused.message
     details = {"coding": [{"system": "urn:osler:problem", "code": refused.code}]}
-    issue = {"severity": "error", "code": code, "details": details, "diagnostics": problem}
+    issue = {"severity": "error", "code": code, "details": details, "diagnostics": str(refused)}
     return {"resourceType": "OperationOutcome", "issue": [issue]}
 
 
@@ -163,15 +162,12 @@ _OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rat
 
 def _openai_document(refused: RefusedRequest) -> dict[str, Any]:
     kind = "server_error" if refused.status >= 500 else "invalid_request_error"
-    said = f"{refused.message}; {refused.fix}" if refused.fix else refused.message
-    if refused.danger is not None:
-        said = f"{refused.danger.text}\n\n{said}"
-    param = getattr(refused, "param", None)
+    danger = f"{refused.danger.text}\n\n" if refused.danger else ""
     return {
         "error": {
-            "message": said,
+            "message": f"{danger}{refused}",
             "type": _OPENAI_TYPES.get(refused.status, kind),
-            "param": param,
+            "param": getattr(refused, "param", None),
             "code": refused.code,
         }
     }

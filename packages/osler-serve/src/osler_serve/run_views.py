@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from osler.errors import BadRun, KnowledgeBaseError, StorageFailed
-from osler.runs.files import EVENTS, RunRecord, find_changed, read_record, read_whole_run
+from osler.runs.files import EVENTS, find_changed, read_record, read_whole_run
 from osler.settings.sections import AccessSettings
 from osler.trace import (
     Answered,
@@ -34,7 +34,7 @@ from osler_serve.keys import Caller
 from osler_serve.ledger import WORKSPACE, LedgerEntry
 from osler_serve.problems import RefusedRequest
 from osler_serve.run_manager import RunManager
-from osler_serve.scopes import RunReach, reach_from_lines, reach_of, read_reach
+from osler_serve.scopes import RunReach, reach_from_lines, reach_of, read_reach, recorded_reach
 
 _DANGER = '"type":"run.danger"}'
 _PLANNED = '"type":"lf.parsed"'
@@ -101,7 +101,8 @@ class RunView:
 async def load_run(desk: RunManager, caller: Caller, id: str) -> RunView:
     """Raises `RefusedRequest` (404) for a run that is not there, or another workspace's."""
     if live := active_run(desk, caller, id):
-        return _view_active(live)
+        strategy, lines = live.settings.strategy.kind, live.lines
+        return _view_lines(live, strategy, live.question, lines, live.solution, live.seconds)
     entry = await _find_entry(desk, caller, id)
     return await asyncio.to_thread(_view_folder, desk, id, entry)
 
@@ -238,12 +239,8 @@ def _reach(desk: RunManager, id: str, entry: LedgerEntry | None) -> RunReach:
         return reach_from_lines(desk.shelf.settings.access, [*desk.ledger.run_lines(id), text])
 
 
-@lru_cache(maxsize=4_096)  # a kept run does not change; who asks again must not wait longer
-def _kept_reach(folder: Path) -> RunReach:
-    """Raises `BadRun`."""
-    record = read_record(folder)
-    patients = record.settings.get("access", {}).get("patients", ())
-    return RunReach(record.sources, tuple(patients))
+# A kept run does not change; who asks again must not wait longer.
+_kept_reach = lru_cache(maxsize=4_096)(recorded_reach)
 
 
 async def finished_folder(desk: RunManager, caller: Caller, id: str) -> Path:
@@ -300,14 +297,12 @@ def _unknown_run(id: str) -> RefusedRequest:
     return RefusedRequest(404, "unknown_run", f"there is no run {id[:64]!r}")
 
 
-def _view_active(live: ActiveRun) -> RunView:
-    strategy, lines = live.settings.strategy.kind, live.lines
-    return _view_lines(live, strategy, live.question, lines, live.solution, live.seconds)
-
-
 def _view_folder(desk: RunManager, id: str, entry: LedgerEntry | None) -> RunView:
     folder = _run_folder(desk, id)
-    record = _load_record(folder) if (folder / EVENTS).is_file() else None
+    try:
+        record = read_whole_run(folder) if (folder / EVENTS).is_file() else None
+    except BadRun as error:
+        raise _damaged_run(folder) from error
     if record is None:
         if entry is None:
             raise _unknown_run(id)
@@ -344,13 +339,6 @@ def _load_events(folder: Path) -> tuple[tuple[str, ...], Event]:
 
 def _damaged_run(folder: Path) -> RefusedRequest:
     return RefusedRequest(404, "damaged_run", f"the run {folder.name} is damaged")
-
-
-def _load_record(folder: Path) -> RunRecord | None:
-    try:
-        return read_whole_run(folder)
-    except BadRun as error:
-        raise _damaged_run(folder) from error
 
 
 def _view_entry(entry: LedgerEntry, lines: list[str]) -> RunView:

@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from osler.errors import BadConfig
+from osler.runs.files import read_record
 from osler.settings import STRATEGIES, ServeSettings, Settings
 from osler.settings.sections import EVERY, PUBLIC, AccessSettings
 from osler.sources.catalogue import EMR
@@ -212,6 +214,13 @@ def read_reach(text: str) -> RunReach | None:
         return None
     stored = json.loads(text)
     return RunReach(tuple(stored["sources"]), tuple(stored["patients"]))
+
+
+def recorded_reach(folder: Path) -> RunReach:
+    """Of a kept run. Raises `BadRun`."""
+    record = read_record(folder)
+    patients = record.settings.get("access", {}).get("patients", ())
+    return RunReach(record.sources, tuple(patients))
 
 
 def reach_of(settings: Settings) -> RunReach:

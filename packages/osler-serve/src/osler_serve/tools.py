@@ -18,11 +18,10 @@ from pydantic import AnyUrl, BaseModel, Field
 from starlette.routing import BaseRoute
 
 from osler import reports
-from osler.audit.entries import write_entry
 from osler.errors import OslerError
 from osler.settings.fields import PartialDate
 from osler_serve import api, graph_views, replies, schemas
-from osler_serve.audited_requests import tool_entry
+from osler_serve.audited_requests import record_tool
 from osler_serve.formula_tools import add_calculation
 from osler_serve.keys import Caller
 from osler_serve.mcp_tasks import (
@@ -359,8 +358,6 @@ class ScopedServer(MCPServer[Any]):
     async def _record(
         self, context: Context[Any, Any] | None, name: str, given: dict[str, Any], result: Any
     ) -> None:
-        """Over HTTP the request that carries the call is on record already."""
         if context is not None and context.request_context.request is None:
             site, caller = self._at(context)
-            record = tool_entry(site.settings, caller, name, given, result)
-            await asyncio.to_thread(write_entry, site.settings, record)
+            await record_tool(site.settings, caller, name, given, result)
