@@ -93,9 +93,7 @@ class ReAct(EpisodeMethod):
 
     async def run_episode(self, episode: Episode) -> str:
         episode.capped = f"{self.steps} steps without Finish"
-        prompt = episode.render(
-            "baselines/react",
-        )
+        prompt = episode.render("baselines/react")
         page, trail, thought = SentencePage(), "", ""
         for n in range(1, self.steps + 1):
             begun = f"{trail}Thought {n}:"

@@ -65,7 +65,12 @@ class ChainOfKnowledge(EpisodeMethod):
     async def run_episode(self, episode: Episode) -> str:
         why = "answered from corrected rationales"
         # Seeds 0, 1, …: the samples differ, and a replay repeats them.
-        chains = [await self._write_chain(episode, n) for n in range(self.samples)]
+        chains = []
+        for n in range(self.samples):
+            reply = await episode.ask_text(
+                "baselines/cok_reason", known=[], temperature=self.temperature, seed=n
+            )
+            chains.append(read_chain(reply, self.rationales))
         episode.conclude_answer(chains[0].answer, " ".join(chains[0].rationales))
         answers = [_normalize_answer(chain.answer, episode.question) for chain in chains]
         agreed, count = majority_answer([answer for answer in answers if answer])
@@ -79,12 +84,6 @@ class ChainOfKnowledge(EpisodeMethod):
             episode.note(note)
             await self._correct_chain(episode, first)
         return why
-
-    async def _write_chain(self, episode: Episode, n: int) -> RationaleChain:
-        reply = await episode.ask_text(
-            "baselines/cok_reason", known=[], temperature=self.temperature, seed=n
-        )
-        return read_chain(reply, self.rationales)
 
     async def _correct_chain(self, episode: Episode, chain: RationaleChain) -> None:
         sources = await self._select_sources(episode)

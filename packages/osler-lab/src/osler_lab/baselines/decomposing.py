@@ -95,7 +95,10 @@ class IMedRag(EpisodeMethod):
         known: list[str] = []
         episode.decision = UNDECIDED  # an answer to a follow-up question decides nothing
         for _ in range(self.rounds):
-            queries = await self._follow_up_queries(episode, known)
+            asked = await episode.ask_text(
+                "baselines/i_medrag_ask", known=known, limit=self.queries
+            )
+            queries = read_queries(asked, self.queries)
             for query in queries:
                 episode.draft = await self._answer_query(episode, query)
                 known.append(f"Query: {query}\nAnswer: {episode.draft}")
@@ -103,12 +106,6 @@ class IMedRag(EpisodeMethod):
                 break
         conclude_json(episode, await episode.ask_text("baselines/i_medrag_answer", known=known))
         return "answered from follow-up questions"
-
-    async def _follow_up_queries(self, episode: Episode, known: list[str]) -> list[str]:
-        return read_queries(
-            await episode.ask_text("baselines/i_medrag_ask", known=known, limit=self.queries),
-            self.queries,
-        )
 
     async def _answer_query(self, episode: Episode, query: str) -> str:
         hits = await episode.search(query)
@@ -167,7 +164,9 @@ class KagStatic(EpisodeMethod):
     async def run_episode(self, episode: Episode) -> str:
         if self.forms is None and self.hybrid is None:
             episode.note(_NO_GRAPH)
-        plan = await self._plan_tasks(episode)
+        written = await episode.ask_text("baselines/kag_plan", limit=self.tasks)
+        plan = order_tasks(read_plan(written, self.tasks))
+        plan = plan or [PlannedTask("1", episode.question.text)]
         listed = (f"#{t.name} {t.executor}: {t.form or t.query}" for t in plan)
         episode.note("plan: " + "; ".join(listed))
         episode.decision = UNDECIDED  # the answer to a task decides nothing
@@ -187,11 +186,6 @@ class KagStatic(EpisodeMethod):
             )
         )
         return "answered from the tasks of one plan"
-
-    async def _plan_tasks(self, episode: Episode) -> list[PlannedTask]:
-        reply = await episode.ask_text("baselines/kag_plan", limit=self.tasks)
-        plan = order_tasks(read_plan(reply, self.tasks))
-        return plan or [PlannedTask("1", episode.question.text)]
 
     async def _rewrite_query(
         self, episode: Episode, query: str, answers: Mapping[str, str], steps: Sequence[str]

@@ -40,7 +40,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -259,11 +259,8 @@ class AtomCandidate:
     hit: Hit
 
 
-@dataclass
-class AtomTags:
-    """The atomic questions of the chunks seen so far."""
-
-    of: dict[str, list[str]] = field(default_factory=dict)
+AtomTags = dict[str, list[str]]
+"""Atomic questions of the chunks seen so far, by passage id."""
 
 
 @dataclass(frozen=True)
@@ -317,9 +314,12 @@ class PikeRag(EpisodeMethod):
             return await self._likely_candidates(proposal, [(hit.query, hit) for hit in found])
         hits = await episode.search(proposal, keep=False)
         for hit in hits:
-            if hit.passage.id not in tags.of:
-                tags.of[hit.passage.id] = await self._ask_atoms(episode, hit)
-        pairs = [(atom, hit) for hit in hits for atom in tags.of[hit.passage.id]]
+            if hit.passage.id not in tags:
+                said = await episode.ask_text(
+                    "baselines/pike_atoms", text=hit.passage.text, limit=self.atoms
+                )
+                tags[hit.passage.id] = read_list(said, self.atoms)
+        pairs = [(atom, hit) for hit in hits for atom in tags[hit.passage.id]]
         return await self._likely_candidates(proposal, pairs)
 
     async def _likely_candidates(
@@ -333,12 +333,6 @@ class PikeRag(EpisodeMethod):
             for (atom, hit), score in zip(pairs, scores, strict=True)
             if score >= self.likeness
         ]
-
-    async def _ask_atoms(self, episode: Episode, hit: Hit) -> list[str]:
-        return read_list(
-            await episode.ask_text("baselines/pike_atoms", text=hit.passage.text, limit=self.atoms),
-            self.atoms,
-        )
 
     async def _select_candidate(
         self, episode: Episode, offered: Sequence[AtomCandidate]

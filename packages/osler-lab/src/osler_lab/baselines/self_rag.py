@@ -190,7 +190,9 @@ class TrainedCritic:
             self.model, context, TOKENS[aspect], episode.run, role=ROLE, prompt=prompt.identity
         )
         self._require_tokens(episode, aspect, scored)
-        return dict(zip(TOKENS[aspect], map(_token_probability, scored), strict=True))
+        # To a trained model a reflection token is one token.
+        shares = [exp(sum(piece.logprob for piece in one.tokens)) for one in scored]
+        return dict(zip(TOKENS[aspect], shares, strict=True))
 
     async def write_segment(
         self, episode: Episode, at: CritiqueContext
@@ -267,11 +269,6 @@ async def _token_probabilities(
     scored = await score_all(model, context, tokens, episode.run, role=ROLE, prompt=prompt.identity)
     means = [exp(fmean(piece.logprob for piece in one.tokens)) for one in scored]
     return dict(zip(tokens, means, strict=True))
-
-
-def _token_probability(scored: Scored) -> float:
-    """The probability of a reflection token, which to a trained model is one token."""
-    return exp(sum(piece.logprob for piece in scored.tokens))
 
 
 def _render_transcript(at: CritiqueContext) -> str:

@@ -90,7 +90,10 @@ class SuRe(EpisodeMethod):
 
     async def run_episode(self, episode: Episode) -> str:
         await episode.search(episode.question.text)
-        named = await self._propose_candidates(episode)
+        proposed = await episode.ask_text(
+            "baselines/sure_candidates", documents=episode.list_documents(), limit=self.candidates
+        )
+        named = read_candidates(proposed, episode.question, self.candidates)
         summaries = [await self._summarise_candidate(episode, name) for name in named]
         valid = [
             await self._is_valid(episode, name, summary)
@@ -106,12 +109,6 @@ class SuRe(EpisodeMethod):
             )
             episode.conclude_answer(named[best], summaries[best])
         return "the candidate whose summary is valid and most informative"
-
-    async def _propose_candidates(self, episode: Episode) -> list[str]:
-        reply = await episode.ask_text(
-            "baselines/sure_candidates", documents=episode.list_documents(), limit=self.candidates
-        )
-        return read_candidates(reply, episode.question, self.candidates)
 
     async def _summarise_candidate(self, episode: Episode, candidate: str) -> str:
         reply = await episode.ask_text(
