@@ -24,10 +24,10 @@ from osler.settings import Settings, load
 from osler.sources.catalogue import SOURCES
 from osler.trace import Budget, Run
 from osler.types import Halt, Passage, Question
-from osler_lab.evaluate.experiments import experiment_names, read_experiment
+from osler_lab.evaluate.experiments import experiment_names, list_names, read_experiment
 from osler_lab.studies.evaluation import strategy_settings
 from osler_lab.testing.scripted import ScriptedRetriever, tokens_after
-from osler_lab.train.ablations import ablation_names, read_ablation
+from osler_lab.train.ablations import read_ablation
 
 PAPERS = {
     "TC-RAG": {1, 3},
@@ -42,7 +42,7 @@ REPLY = json_reply(chat_reply("Oral iron treats it. <answer>A</answer>"))
 
 def test_every_table_of_results_has_its_plan() -> None:
     repeats = [read_experiment(name).repeats for name in experiment_names()]
-    repeats += [read_ablation(name).repeats for name in ablation_names()]
+    repeats += [read_ablation(name).repeats for name in list_names("osler_lab.train.ablations")]
     for paper, wanted in PAPERS.items():
         tables = [re.search(r"Tables? ([\d, and]+)", one) for one in repeats if paper in one]
         found = {int(n) for one in tables if one for n in re.findall(r"\d+", one[1])}

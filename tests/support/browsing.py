@@ -164,7 +164,9 @@ def store_run(
     texts.append(json.dumps(end, separators=(",", ":")))
     ledger = place.site.ledger
     when = "2026-01-01T00:00:00"
-    ledger.begin_run(LedgerEntry(id, "default", "local", when, "queued", "tc-rag", question))
+    ledger.begin_runs(
+        [(LedgerEntry(id, "default", "local", when, "queued", "tc-rag", question), None)]
+    )
     code = {"code": "cancelled", "detail": "it was asked to stop"}
     ledger.end_run(id, "cancelled", events="\n".join(texts), **code)
     return id

@@ -7,8 +7,8 @@ import pytest
 
 from osler.errors import BadConfig
 from osler_lab.evaluate.datasets import DATA_SETS
-from osler_lab.evaluate.experiments import read_experiment
-from osler_lab.train.ablations import ablation_names, read_ablation
+from osler_lab.evaluate.experiments import list_names, read_experiment
+from osler_lab.train.ablations import read_ablation
 
 EXPERIMENT = 'repeats = "x"\nabout = "y"\nstrategies = ["rag"]\n'
 ABLATION = 'repeats = "x"\nabout = "y"\n[[variants]]\nname = "a"\n'
@@ -79,7 +79,7 @@ def test_readers_are_compared_on_all_sets_with_options_of_table_3(name: str) -> 
     assert all(split == "test" for task, _, split in tasks if not DATA_SETS[task].split)
 
 
-@pytest.mark.parametrize("name", ablation_names())
+@pytest.mark.parametrize("name", list_names("osler_lab.train.ablations"))
 def test_no_row_is_tested_on_what_it_is_trained_on(name: str) -> None:
     for row in read_ablation(name).variants:
         assert not {*row.tested_on} & {*row.without_tasks}

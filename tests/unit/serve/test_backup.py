@@ -42,7 +42,9 @@ def home(tmp_path: Path) -> Path:
     run.mkdir(parents=True)
     (run / "run.json").write_text("{}")
     ledger = Ledger(made / "serve")
-    ledger.begin_run(LedgerEntry(run.name, "default", "", "2026", "finished", "rag", "?"))
+    ledger.begin_runs(
+        [(LedgerEntry(run.name, "default", "", "2026", "finished", "rag", "?"), None)]
+    )
     ledger.close()
     thread = ThreadStore(made).create_thread("ward")
     ThreadStore(made).add_turn(thread, run.name, "Is iron given?", Standalone("Is iron given?"))

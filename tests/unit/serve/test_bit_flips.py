@@ -173,7 +173,7 @@ KEY = StoredKey("k1", "north-key", "ward", b"HASHHASH", "2025", 7, 9, "ward-scop
 )
 def test_a_row_of_the_ledger_with_a_turned_bit_is_not_gone_by(tmp_path: Path, word: bytes) -> None:
     first = Ledger(tmp_path)
-    first.begin_run(replace(RUN, status="running", code="", detail=""))
+    first.begin_runs([(replace(RUN, status="running", code="", detail=""), None)])
     first.end_run("r1", "finished", code="why", detail="told", events="event")
     first.add_key(KEY)
     assert first.find_run("r1") == RUN

@@ -51,7 +51,9 @@ def test_a_log_that_is_not_utf8_is_named(tmp_path: Path) -> None:
 
 def test_a_line_separator_in_a_text_ends_no_line(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
-    ledger.begin_run(LedgerEntry("a", "default", "", "2026-01-02", "running", "rag", "?"))
+    ledger.begin_runs(
+        [(LedgerEntry("a", "default", "", "2026-01-02", "running", "rag", "?"), None)]
+    )
     lines = ['{"question": "a\u2028b\x85c"}', "{}"]
     ledger.end_run("a", "failed", events="\n".join(lines))
     assert ledger.run_lines("a") == lines

@@ -355,7 +355,7 @@ def entry(id: str) -> LedgerEntry:
 def test_a_second_server_on_a_home_leaves_the_runs_of_the_first_alone(tmp_path: Path) -> None:
     first, second = Ledger(tmp_path), Ledger(tmp_path)
     with first.hold_open(lambda _: False):
-        first.begin_run(entry("a"))
+        first.begin_runs([(entry("a"), None)])
         with second.hold_open(lambda _: False) as left:
             assert left == 0
     found = second.find_run("a")
@@ -368,7 +368,7 @@ def test_a_second_server_on_a_home_leaves_the_runs_of_the_first_alone(tmp_path: 
 def test_a_run_that_was_kept_before_the_server_died_is_finished(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
     for id in ("kept", "lost"):
-        ledger.begin_run(entry(id))
+        ledger.begin_runs([(entry(id), None)])
     with ledger.hold_open(lambda id: id == "kept") as left:
         assert left == 1
     status = {run.id: run.status for run in ledger.list_runs("default", before="", limit=5)}

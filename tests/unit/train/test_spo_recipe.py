@@ -14,10 +14,11 @@ from osler.methods.omni.planners.single import trained_planner
 from osler.trace import Run
 from osler.types import Question
 from osler_lab.evaluate.datasets.splits import question_digest
+from osler_lab.evaluate.experiments import list_names
 from osler_lab.evaluate.record import Gold, Sample
 from osler_lab.testing.scripted import ScriptedModel
 from osler_lab.train import record
-from osler_lab.train.ablations import ablation_names, read_ablation, read_variant
+from osler_lab.train.ablations import read_ablation, read_variant
 from osler_lab.train.record import question_digests, write_records
 from osler_lab.train.spo.explore import TrainingCase
 from osler_lab.train.spo.judge import (
@@ -149,7 +150,7 @@ def test_a_smaller_share_is_a_part_of_a_larger() -> None:
     assert (5 < len(shares[0]) < 40, len(shares[2])) == (True, 200)
 
 
-@pytest.mark.parametrize("name", ablation_names())
+@pytest.mark.parametrize("name", list_names("osler_lab.train.ablations"))
 def test_every_ablation_reads_and_names_what_it_repeats(name: str) -> None:
     found = read_ablation(name)
     assert found.repeats.startswith("Omni-RAG ")

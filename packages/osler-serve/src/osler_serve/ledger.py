@@ -156,9 +156,6 @@ class Ledger:
 
     # Runs
 
-    def begin_run(self, entry: LedgerEntry, claim: RunClaim | None = None) -> None:
-        self.begin_runs([(entry, claim)])
-
     def begin_runs(self, begun: Iterable[tuple[LedgerEntry, RunClaim | None]]) -> None:
         """All of them, or none: the disk is flushed once."""
         with self._lock_database() as db, write_transaction(db):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -160,8 +160,7 @@ def read_scope(text: str) -> KeyScope:
 
 def make_scope(**given: Any) -> KeyScope:
     """The scope of these parts, empty ones left out. Raises `BadConfig` for an unknown word."""
-    known = {field.name for field in fields(KeyScope)}
-    scope = KeyScope(**{key: value for key, value in given.items() if key in known and value})
+    scope = KeyScope(**{key: value for key, value in given.items() if value})
     for what, words, allowed in (
         ("verb", scope.verbs, VERBS),
         ("strategy", scope.strategies, tuple(STRATEGIES)),

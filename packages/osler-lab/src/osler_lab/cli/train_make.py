@@ -163,7 +163,9 @@ def thinker_data(
     settings = here.load_settings({"strategy.kind": "kag-thinker", "sampling.seed": seed})
     samples = _read_samples(asked, settings.sampling.seed)
     if dry_run:
-        _say_load(here, log_dir, teaching, samples)
+        from osler_lab.train.thinker.rounds import load_of
+
+        here.show(asdict(load_of(log_dir, teaching.stage, samples, teaching.rounds)))
         return
     from osler_lab.build.training import teaching_config
     from osler_lab.train.thinker import export
@@ -249,15 +251,6 @@ def _limit_each(samples: Sequence[Sample], limit: int | None, seed: int) -> list
         for name in names
         for one in choose_samples([s for s in samples if s.task == name], limit, seed)
     ]
-
-
-def _say_load(
-    here: CliSession, folder: Path, teaching: TeachingOptions, samples: Sequence[Sample]
-) -> None:
-    """Estimates what is left to do from the mean of what was done."""
-    from osler_lab.train.thinker.rounds import load_of
-
-    here.show(asdict(load_of(folder, teaching.stage, samples, teaching.rounds)))
 
 
 def evaluate_data(

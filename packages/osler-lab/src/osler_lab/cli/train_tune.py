@@ -250,9 +250,6 @@ def export(
 
 
 def _show_written(here: CliSession, path: Path) -> None:
-    here.show({"path": str(path), "bytes": _folder_bytes(path)})
-
-
-def _folder_bytes(path: Path) -> int:
     files = path.rglob("*") if path.is_dir() else (path,)
-    return sum(file.stat().st_size for file in files if file.is_file())
+    size = sum(file.stat().st_size for file in files if file.is_file())
+    here.show({"path": str(path), "bytes": size})

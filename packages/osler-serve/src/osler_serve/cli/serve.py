@@ -76,7 +76,6 @@ def serve(
 
 def run_server(here: CliSession, settings: Settings, announce: Callable[[str], None]) -> None:
     """Listens, announces the address, and serves until it is stopped."""
-    _require_extra("fastapi", "uvicorn", "mcp", "prometheus_client")
     from osler_serve.app import build_state
     from osler_serve.transport import open_sockets
     from osler_serve.workers import check_workers, run_workers
@@ -129,7 +128,6 @@ def mcp(here: CliSession) -> None:
     protocol, so --json changes nothing.
     """
     settings = here.load_settings()
-    _require_extra("fastapi", "uvicorn", "mcp", "prometheus_client")
     _set_up_log(here)
     asyncio.run(_serve_stdio(settings))
 
@@ -190,7 +188,6 @@ def add(
     ] = None,
 ) -> None:
     """Create a key. It is shown once; only its hash is stored."""
-    _require_extra("fastapi")
     from osler_serve.keys import new_key
     from osler_serve.scopes import make_scope
 
@@ -213,7 +210,6 @@ def add(
 @key.command()
 def ls(here: JsonSession) -> None:
     """List the keys, without their secrets."""
-    _require_extra("fastapi")
     from osler_serve.scopes import read_scope
 
     known: list[dict[str, object]] = [
@@ -231,7 +227,6 @@ def rm(
     name: Annotated[str, typer.Argument(help="Name or id of the key.")],
 ) -> None:
     """Revoke a key; a running server refuses it from now on."""
-    _require_extra("fastapi")
     if not _open_ledger(here).drop_key(name):
         raise BadConfig(f"there is no key {name!r}", fix="`osler serve key ls` lists them")
     here.report_line(f"{name} opens nothing any more", {"removed": name})
@@ -296,14 +291,6 @@ def _open_ledger(here: CliSession) -> Ledger:
     from osler_serve.ledger import Ledger
 
     return Ledger(here.load_settings().home / FOLDER)
-
-
-def _require_extra(*modules: str) -> None:
-    """Raises `BadConfig` naming the extra where one of its packages is not there."""
-    from importlib.util import find_spec
-
-    if any(find_spec(name) is None for name in modules):
-        raise BadConfig("the server needs the extra `serve`", fix='pip install "osler[serve]"')
 
 
 def _set_up_log(here: CliSession) -> int:

@@ -8,7 +8,6 @@ from osler.errors import BadConfig
 from osler.sources.catalogue import ALL_SOURCES
 from osler_lab.evaluate.experiments import (
     described,
-    list_names,
     read_description,
     require_known,
     require_tasks,
@@ -92,11 +91,6 @@ class Ablation:
                 fix="choose one of " + ", ".join(f"{self.name}:{known}" for known in by_name),
             )
         return by_name[name]
-
-
-def ablation_names() -> tuple[str, ...]:
-    """Returns the names of the packaged ablations."""
-    return list_names(__name__)
 
 
 def read_ablation(name: str) -> Ablation:

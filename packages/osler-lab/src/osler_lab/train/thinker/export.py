@@ -121,7 +121,7 @@ def _sample_lines(one: TeachingTry) -> Iterator[dict[str, Any]]:
     if trajectory is not None:
         chat = stage_messages(trajectory, one.stage, question.language)
         id = f"{one.stage}.{one.sample.task}.{question.id}"
-        yield {"id": id, "messages": [*map(asdict, chat)], "meta": _sample_meta(one)}
+        yield {"id": id, "messages": [asdict(turn) for turn in chat], "meta": _sample_meta(one)}
 
 
 def _sample_meta(one: TeachingTry) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
-from osler.errors import BadConfig, MalformedSource, SourceUnavailable, require_extra
+from osler.errors import BadConfig, MalformedSource, SourceUnavailable
 
 Bundle = dict[str, Any]
 _ALGORITHMS = ("RS384", "ES384")
@@ -59,8 +59,8 @@ class BackendClient:
 
         Raises `BadConfig` for a key that does not fit the algorithm.
         """
-        with require_extra("serve", "a signed statement needs PyJWT"):
-            import jwt
+        import jwt
+
         if self.algorithm not in _ALGORITHMS:
             raise BadConfig(f"unknown algorithm {self.algorithm!r}", fix="RS384 or ES384")
         stated = {
