@@ -200,8 +200,9 @@ def _read_lines(path: Path, kind: type[L]) -> Iterator[L]:
         try:
             record = kind.model_validate(given)
         except (ValidationError, KeyError, TypeError, AttributeError) as error:
-            is_told = isinstance(error, ValidationError)
-            reason = describe_invalid(error) if is_told else f"no sample: {error!r}"
+            reason = f"no sample: {error!r}"
+            if isinstance(error, ValidationError):
+                reason = describe_invalid(error)
             raise BadRun(f"{where}: {reason}", fix="correct the line or remove it") from error
         if record.id in seen:
             raise BadRun(
