@@ -4,9 +4,8 @@ One call per unit: entities first, then relations between them, then the others.
 constrained to the unit's grammar where the engine can, validated, and anchored in the text.
 
 Departures, with their reasons in docs/papers/kag-thinker.md: entries are lists with bounds, keys
-are lower case, ends of relations are chosen from the entities that were found.
-
-Items that do not occur in the text are dropped, and counted by reason.
+are lower case, ends of relations are chosen from the entities that were found. Items that do not
+occur in the text are dropped, and counted by reason.
 """
 
 from __future__ import annotations
