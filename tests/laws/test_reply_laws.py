@@ -141,3 +141,17 @@ def test_a_reply_cut_anywhere_into_events_is_the_same_reply(text: str, data: Any
     completion = read_chat(gathered.reply, ServerProfile(), [], Sampling(), 0.1).completion
     assert completion.text == text
     assert [t.text for t in completion.tokens] == [part for part in parts if part]
+
+
+def test_a_streamed_call_without_a_function_shifts_no_other() -> None:
+    """Its index is its own: what comes after belongs to the calls that are named."""
+    gathered = ChatGatherer(99)
+    pieces: list[dict[str, Any]] = [
+        {"index": 0},
+        {"index": 1, "function": {"name": "search", "arguments": '{"query": '}},
+    ]
+    gathered.take_piece({"choices": [{"delta": {"tool_calls": pieces}}]})
+    rest = [{"index": 1, "function": {"arguments": '"gout"}'}}]
+    gathered.take_piece({"choices": [{"delta": {"tool_calls": rest}, "finish_reason": "stop"}]})
+    completion = read_chat(gathered.reply, ServerProfile(), [], Sampling(), 0.1).completion
+    assert '{"name": "search", "arguments": {"query": "gout"}}' in completion.text

@@ -99,6 +99,8 @@ async def test_a_spent_budget_leaves_it_to_the_judge() -> None:
     assert not model.seen
     assert given.statements
     assert given.sureness is not None
+    assert "budget was spent" in given.note
+    assert "could not be read" not in given.note
 
 
 async def test_nothing_found_asks_no_model() -> None:
@@ -114,6 +116,8 @@ async def test_an_option_is_borne_out_by_the_judges_quotes() -> None:
     given = await composer.conclude(asked, HITS, "", Run())
     assert given.option == "A"
     assert given.statements
+    assert "could not be read" not in given.note
+    assert "chose which sentences" not in given.note
 
 
 async def test_chinese_is_asked_and_told_in_chinese() -> None:

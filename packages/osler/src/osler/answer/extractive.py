@@ -118,7 +118,7 @@ class ExtractiveComposer:
         near = choose_quotes(weighed.near, self.statements, least) if wants_near else []
         notes += _describe_spelling(question, hits)
         notes += self._describe_choice(question, decision, verdict, chosen)
-        if self.picker and weighed.read:
+        if self.picker and chosen is None and weighed.read and not (picked is None and run.spent):
             notes.append(self.picker.describe_pick(question.language, failed=picked is None))
         if verdict is not None:
             sureness = verdict.sureness

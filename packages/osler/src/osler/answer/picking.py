@@ -35,9 +35,9 @@ class QuotePicker:
     async def pick_quotes(
         self, question: Question, found: Sequence[QuoteCandidate], run: Run
     ) -> list[QuoteCandidate] | None:
-        """The sentences that it names, the best first; `None` where it names nothing that can be
-        read, or the run's budget has no room for it."""
-        # With what each would be quoted with.
+        """The sentences that it names, the best first; `None` where its reply cannot be read, or
+        the run's budget has no room for it."""
+        # Each with the sentences that it is quoted with.
         shown = [add_neighbours([one], 1)[0] for one in found]
         prompt = render_prompt(
             "answer/pick",

@@ -79,7 +79,7 @@ def _draw_others(found: FoundLabels) -> Text:
     """The further labels that bear a name."""
     if not found.others:
         return Text()
-    told = ", ".join(f"{one.title} {one.document}" for one in found.others[:_TOLD])
+    listed = ", ".join(f"{label.title} {label.document}" for label in found.others[:_TOLD])
     left = len(found.others) - _TOLD
     more = f" and {left:,} more" if left > 0 else ""
-    return plain_text(f"further labels of {found.name}: {told}{more}")
+    return plain_text(f"further labels of {found.name}: {listed}{more}")

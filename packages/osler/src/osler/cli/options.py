@@ -215,13 +215,11 @@ PARTS = ("Ask", "Texts", "Serve", "Measure", "Research", "Commands")
 """The headings of help, in the order of a reader's way through them."""
 
 
-def make_verbs(module: str, *names: str, **told: str) -> dict[str, Verb]:
-    """Functions of a module, "osler.cli.kb", as verbs, with the words of the help on those of
-    `told`; _ in a function's name is - in the verb."""
-    every = {**dict.fromkeys(names, ""), **told}
-    return {
-        name.replace("_", "-"): Verb(words, f"{module}:{name}") for name, words in every.items()
-    }
+def make_verbs(module: str, *names: str, **helps: str) -> dict[str, Verb]:
+    """Makes verbs of functions of a module ("osler.cli.kb"): `names` without a line of help,
+    `helps` with one. An underscore in a function's name is a hyphen in its verb."""
+    lines = {**dict.fromkeys(names, ""), **helps}
+    return {name.replace("_", "-"): Verb(line, f"{module}:{name}") for name, line in lines.items()}
 
 
 def list_under(part: str, verbs: Mapping[str, Verb]) -> dict[str, Verb]:

@@ -174,19 +174,19 @@ def _apply_changes(
         for shelf, group in _group_by_shelf((row.shelf, row) for row in rows).items():
             words = sparse.passage_vectors(stems, [row.text for row in group])
             dense = [None if row.vector is None else row.vector.tolist() for row in group]
-            told = zip(group, words, dense, strict=True)
-            points_put = [(row.number, row.payload, word, vector) for row, word, vector in told]
-            shelves.put_points(shelf, points_put)
+            rows_of = zip(group, words, dense, strict=True)
+            added = [(row.number, row.payload, word, vector) for row, word, vector in rows_of]
+            shelves.put_points(shelf, added)
         done += len(wanted)
         yield done
     points.execute("INSERT OR REPLACE INTO point SELECT number, shelf, payload, dense FROM put")
     stems.close()
 
 
-def _group_by_shelf(told: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+def _group_by_shelf(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
     groups: defaultdict[str, list[T]] = defaultdict(list)
-    for shelf, one in told:
-        groups[shelf].append(one)
+    for shelf, item in pairs:
+        groups[shelf].append(item)
     return groups
 
 
