@@ -91,6 +91,30 @@ async def test_a_killed_worker_is_replaced_and_the_search_goes_on(edge: Knowledg
     assert workers() != [worker]
 
 
+async def test_a_worker_that_died_idle_counts_for_no_death_of_a_search(
+    edge: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await ids(edge)
+    (idle,) = workers()
+    os.kill(idle, signal.SIGKILL)
+    ended = os.WEXITED | os.WNOWAIT  # and is not reaped
+    await asyncio.to_thread(os.waitid, os.P_PID, idle, ended)
+    start = edge_module._WorkerGroup._start_worker
+    killed: list[edge_module._Worker] = []
+
+    def start_killed_once(group: edge_module._WorkerGroup) -> edge_module._Worker:
+        worker = start(group)
+        if not killed:
+            worker.process.kill()
+            worker.process.wait()
+            killed.append(worker)
+        return worker
+
+    monkeypatch.setattr(edge_module._WorkerGroup, "_start_worker", start_killed_once)
+    assert await ids(edge) == before
+    assert len(killed) == 1
+
+
 async def test_searches_in_whose_midst_workers_are_killed_find_what_they_would_have(
     edge: KnowledgeBase,
 ) -> None:

@@ -201,7 +201,7 @@ class _Worker:
     def __init__(self, folder: Path) -> None:
         """Raises `_WorkerDied` when it does not come up."""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
-        self._process = subprocess.Popen(  # noqa: S603 - our own module
+        self.process = subprocess.Popen(  # noqa: S603 - our own module
             [sys.executable, "-m", "osler.kb.search.shard", str(folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -215,7 +215,7 @@ class _Worker:
 
     def send_request(self, request: dict[str, Any], data: bytes) -> list[Ranking]:
         try:
-            send_message(self._require_pipe(self._process.stdin), request, data)
+            send_message(self._require_pipe(self.process.stdin), request, data)
         except (OSError, ValueError) as error:
             raise _WorkerDied(self._last_words()) from error
         reply, ids = self._read_reply()
@@ -228,21 +228,21 @@ class _Worker:
 
     def stop(self) -> None:
         """Ends it and waits for its end."""
-        for stream in (self._process.stdin, self._process.stdout):
+        for stream in (self.process.stdin, self.process.stdout):
             try:
                 self._require_pipe(stream).close()
             except OSError:
                 continue  # it died with half a message in the pipe
         try:
-            self._process.wait(_STOP_S)
+            self.process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self.process.kill()
+            self.process.wait()
         self._errors.close()
 
     def _read_reply(self) -> tuple[dict[str, Any], bytes]:
         try:
-            reply = receive_message(self._require_pipe(self._process.stdout))
+            reply = receive_message(self._require_pipe(self.process.stdout))
         except (OSError, ValueError) as error:
             raise _WorkerDied(self._last_words()) from error
         if reply is None:
@@ -257,7 +257,7 @@ class _Worker:
     def _last_words(self) -> str:
         """Describes how the process ended, with the last line that it wrote."""
         try:
-            status = self._process.wait(_STOP_S)
+            status = self.process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
             status = None
         self._errors.seek(0)
@@ -327,7 +327,7 @@ class _WorkerGroup:
 
     def _take_worker(self) -> _Worker:
         with self._changed:
-            while not self._idle:
+            while not (worker := self._pop_idle()):
                 if self._closed:
                     raise _PoolClosed
                 if self._started == 0:
@@ -338,12 +338,22 @@ class _WorkerGroup:
                     threading.Thread(target=self._add_worker, daemon=True).start()
                 self._changed.wait()
             else:
-                return self._idle.pop()
+                return worker
         try:
             return self._start_worker()
         except BaseException:
             self._return_worker(None)
             raise
+
+    def _pop_idle(self) -> _Worker | None:
+        """An idle worker that lives. One that died meanwhile is no death of a request's worker."""
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.process.poll() is None:
+                return worker
+            worker.stop()
+            self._started -= 1
+        return None
 
     def _add_worker(self) -> None:
         """Starts one more worker for those who wait; they go on without it if that fails."""
