@@ -1,6 +1,7 @@
 """The embedded engine: its processes, its generations, and what happens when they are killed."""
 
 import asyncio
+import errno
 import os
 import select
 import signal
@@ -139,6 +140,29 @@ async def test_a_worker_that_cannot_come_back_is_one_clear_error(edge: Knowledge
     os.kill(worker, signal.SIGKILL)
     with pytest.raises(SourceUnavailable, match="worker of the embedded engine died"):
         await ids(edge)
+
+
+@pytest.mark.parametrize(("failing", "found"), [(1, True), (2, False)])
+async def test_a_worker_that_the_system_cannot_start_is_tried_once_more(
+    edge: KnowledgeBase, monkeypatch: pytest.MonkeyPatch, failing: int, found: bool
+) -> None:
+    start = subprocess.Popen
+    failed: list[list[str]] = []
+
+    def start_later(command: list[str], **pipes: Any) -> subprocess.Popen[bytes]:
+        if len(failed) < failing:
+            failed.append(command)
+            raise OSError(errno.EAGAIN, "no process to be had")
+        return start(command, **pipes)
+
+    monkeypatch.setattr(subprocess, "Popen", start_later)
+    if found:
+        assert await ids(edge)
+    else:
+        with pytest.raises(SourceUnavailable, match="no process to be had"):
+            await ids(edge)
+        assert await ids(edge)  # the next search starts anew
+    assert len(failed) == failing
 
 
 async def test_closing_leaves_no_process_and_no_zombie(edge: KnowledgeBase) -> None:

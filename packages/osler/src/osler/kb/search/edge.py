@@ -19,6 +19,7 @@ import threading
 import weakref
 from array import array
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -163,8 +164,7 @@ def _filter_conditions(within: PassageFilter, present: Sequence[str]) -> dict[st
     return conditions
 
 
-# A message is a JSON document and some bytes: numbers by the hundred travel as they lie in
-# memory.
+# A message is a JSON document and some bytes: numbers travel as they lie in memory.
 _HEAD = struct.Struct("<II")
 
 
@@ -201,12 +201,14 @@ class _Worker:
     def __init__(self, folder: Path) -> None:
         """Raises `_WorkerDied` when it does not come up."""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
-        self.process = subprocess.Popen(  # noqa: S603 - our own module
-            [sys.executable, "-m", "osler.kb.search.shard", str(folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-        )
+        command = [sys.executable, "-m", "osler.kb.search.shard", str(folder)]
+        try:
+            self.process = subprocess.Popen(  # noqa: S603 - our own module
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors
+            )
+        except OSError as error:
+            self._errors.close()
+            raise _WorkerDied(f"not started: {error}") from error
         try:
             self._read_reply()
         except BaseException:
@@ -229,10 +231,8 @@ class _Worker:
     def stop(self) -> None:
         """Ends it and waits for its end."""
         for stream in (self.process.stdin, self.process.stdout):
-            try:
+            with suppress(OSError):  # it died with half a message in the pipe
                 self._require_pipe(stream).close()
-            except OSError:
-                continue  # it died with half a message in the pipe
         try:
             self.process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
@@ -357,14 +357,16 @@ class _WorkerGroup:
 
     def _add_worker(self) -> None:
         """Starts one more worker for those who wait; they go on without it if that fails."""
-        try:
+        worker = None
+        with suppress(KnowledgeBaseError):
             worker = self._start_worker()
-        except KnowledgeBaseError:
-            worker = None
         self._return_worker(worker)
 
     def _start_worker(self) -> _Worker:
+        """One that does not come up is tried once more: the machine may be short for a moment."""
         try:
+            with suppress(_WorkerDied):
+                return _Worker(self._folder)
             return _Worker(self._folder)
         except _WorkerDied as died:
             raise _worker_error(died) from died
