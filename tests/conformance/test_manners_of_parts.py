@@ -10,6 +10,7 @@ from manner_table import MANNERS
 from mannered_runs import IRON, QUESTION, TEA, connect_mannered, run_mannered
 from manners import Manners
 
+from osler.answer.confirming import StatementChecker
 from osler.answer.picking import QuotePicker
 from osler.answer.sentences import QuoteCandidate
 from osler.build.models import LoadedModel
@@ -18,7 +19,7 @@ from osler.extract.model import ModelExtractor
 from osler.llm.core.ask import Speaker
 from osler.methods.omni.planners import SourceDescription
 from osler.trace import Run
-from osler.types import Grounding, Hit
+from osler.types import Authorship, Grounding, Hit
 from osler_lab.evaluate.judges import Judge
 from osler_lab.evaluate.record import Gold, Sample
 from osler_lab.train.spo.explore import ExpertExplorer, ExploredCase, SearchedQuery, TrainingCase
@@ -88,7 +89,16 @@ async def pick_quotes(ready: LoadedModel) -> None:
     assert await picker.pick_quotes(QUESTION, [tea], Run()) == []
 
 
+async def confirm_statements(ready: LoadedModel) -> None:
+    checker = StatementChecker(Speaker(ready.model, "reader", constrains=ready.constrains))
+    told = [TEA.text, IRON.text]
+    said = [SAID, "Leeches treat iron deficiency anaemia."]
+    assert await checker.find_bearing(QUESTION, said, told, Run()) == [[1], []]
+    assert await checker.find_bearing(QUESTION, said[:1], told[:1], Run()) == [[]]
+
+
 PARTS = {
+    "statements": (confirm_statements, 2),
     "quotes": (pick_quotes, 2),
     "extraction": (extract_items, 4),
     "SPO queries": (explore_queries, 1),
@@ -133,3 +143,17 @@ async def test_a_model_that_may_not_write_picks_the_quotes_of_every_method(
     assert [one.text for one in answer.statements] == [IRON.text]
     assert "chose which sentences answer" in answer.note
     assert answer.grounding is Grounding.GROUNDED
+
+
+@pytest.mark.parametrize(
+    "strategy", ["auto", "rag", "tc-rag", "kag-thinker", "omni-rag", "unified"]
+)
+async def test_a_model_that_writes_confirms_the_statements_of_every_method(
+    strategy: str, tmp_path: Path
+) -> None:
+    done = await run_mannered({"kind": strategy}, Manners(), tmp_path, answer={"confirm": "model"})
+    answer = done.solution.answer
+    assert answer.authorship is Authorship.WRITTEN
+    assert "read whether the cited passages bear each statement out" in answer.note
+    assert all(one.cites for one in answer.statements if SAID in one.text)
+    assert {one.passage.text for one in answer.evidence} == {IRON.text}

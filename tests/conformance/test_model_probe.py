@@ -41,6 +41,7 @@ class Expected:
     tags: str = "plain"
     cites: str = "yes"
     mark: str = "[2]"
+    chooses: int = 3
     refuses: bool = False
     context: int | None = 32_768
     beside: bool = True
@@ -88,7 +89,7 @@ CELLS: Mapping[str, tuple[Manners, Expected]] = {
     "lists of marks": (Manners(marks="[1,2]"), Expected(mark="[2, 3]")),
     "refuses": (
         Manners(refuses=True),
-        Expected(continues="no", tags="no", cites="no", mark="", refuses=True),
+        Expected(continues="no", tags="no", cites="no", mark="", chooses=0, refuses=True),
     ),
     "a small context": (Manners(context=4096), Expected(context=4096)),
     "one slot": (Manners(seconds=0.4, one_slot=True), Expected(beside=False)),
@@ -137,6 +138,7 @@ def told_by(found: Findings) -> Expected:
         found.tags,
         found.cites,
         found.mark,
+        -1 if found.chooses is None else found.chooses,
         bool(found.refuses),
         found.context,
         bool(found.beside),

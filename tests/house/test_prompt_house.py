@@ -132,6 +132,8 @@ def example(name: str, language: Language) -> dict[str, object]:
         "entities": ["adrenaline", "anaphylaxis"],
         "sentences": ["Adrenaline is given first.", "It may cause tremor."],
         "predicates": ["is used to treat"],
+        "passages": ["Anaphylaxis.\nAdrenaline is given first.", "Allergy.\nItch is relieved."],
+        "statements": ["Adrenaline comes first.", "It is given into a vein."],
         "title": "Anaphylaxis",
     }
     values |= {

@@ -73,6 +73,7 @@ class PartReplies:
             ("with the help of the reference answer, on a scale", self._give_marks),
             ("say the same as one of the gold answers", self._grade),
             ("Which of these sentences answer the question", self._pick),
+            ("Which passages bear out each statement", self._confirm),
         ]
 
     def of_extraction(self) -> list[tuple[str, Reply]]:
@@ -254,6 +255,16 @@ class PartReplies:
         """Names what bears the answer out, of sentences that stand under their headings."""
         shown = _LISTED.findall(prompt.rpartition("# Sentences")[2])
         return _tag(", ".join(n for n, text in shown if self.answer in text) or "none")
+
+    def _confirm(self, prompt: str) -> str:
+        """Names the passages that hold the answer, for each statement that tells it."""
+        told, _, said = prompt.partition("# Statements")
+        bearing = [n for n, text in _LISTED.findall(told) if self.answer in text]
+        rows = re.findall(r"^(\d+): (.*)$", said.partition("Which passages")[0], re.MULTILINE)
+        lines = [
+            f"{n}: {', '.join(bearing if self.answer in s else []) or 'none'}" for n, s in rows
+        ]
+        return _tag("\n" + "\n".join(lines) + "\n")
 
     def _give_marks(self, prompt: str) -> str:
         right = self.short.casefold() in _section(prompt, "# Predicted Answer").casefold()

@@ -6,6 +6,7 @@ from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import JUDGED
 from osler.answer.options import OptionLetters, OptionTexts
 from osler.answer.picking import SHOWN
+from osler.answer.written import WrittenComposer
 from osler.build import Parts
 from osler.build.composers import answer_wording
 from osler.build.models import LoadedModel
@@ -65,3 +66,15 @@ def test_a_model_of_ones_own_picks_quotes_and_the_packaged_one_may_not() -> None
     packaged = Settings.model_validate({"answer": {"judge": "model"}})
     with pytest.raises(BadConfig, match="needs a model of your own"):
         answer_wording(packaged, parts_with(ScriptedModel([])))
+
+
+def test_a_model_of_ones_own_confirms_statements_and_the_packaged_one_may_not() -> None:
+    own = {"kind": "openai", "url": "http://127.0.0.1:1/v1", "name": "m"}
+    for confirm in ("model", "words"):
+        settings = Settings.model_validate({"model": own, "answer": {"confirm": confirm}})
+        composer = answer_wording(settings, parts_with(ScriptedModel([])))
+        assert isinstance(composer, WrittenComposer)
+        assert (composer.checker is not None) is (confirm == "model")
+    written = {"model": {"writes": "yes"}, "answer": {"confirm": "model"}}
+    with pytest.raises(BadConfig, match="needs a model of your own"):
+        answer_wording(Settings.model_validate(written), parts_with(ScriptedModel([])))

@@ -1,9 +1,17 @@
 """Verdicts, however a model puts them: yes or no, letters, numbers of documents."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from osler.errors import MalformedOutput
-from osler.llm.reading.verdicts import read_letter, read_numbers, read_verdict
+from osler.llm.reading.verdicts import (
+    read_letter,
+    read_numbers,
+    read_table,
+    read_verdict,
+    table_grammar,
+)
 
 YES = [
     "<answer>yes</answer>",
@@ -125,6 +133,53 @@ def test_numbers_of_documents_are_read_whatever_stands_around_them(
 def test_numbers_that_no_document_has_are_malformed(reply: str) -> None:
     with pytest.raises(MalformedOutput):
         read_numbers(reply, 3)
+
+
+TABLES = [
+    "<answer>\n1: 2, 3\n2: none\n3: 1\n</answer>",
+    "<answer>1: 2, 3; 2: none; 3: 1</answer>",
+    "1: 2, 3\n2: none\n3: 1",
+    "Here is what I found:\n\n1: [2], [3]\n2: None\n3: [1]",
+    "**Statement 1:** 2 and 3\n**Statement 2:** none\n**Statement 3:** 1",
+    "- 1: passages 2, 3\n- 2: none\n- 3: passage 1",
+    '```json\n{"1": [2, 3], "2": [], "3": [1]}\n```',
+    '{"answer": {"1": [2, 3], "2": [], "3": [1]}}',
+    "<answer>\n1: 1\n1: 2, 3\n2: none\n3: 1\n</answer>",
+    "<answer>\n1：2、3\n2：无\n3：1\n</answer>",
+    "<answer>\n3: 1\n2: 0\n1: 2, 3",
+    "1 -> 2, 3\n2 -> none\n3 -> 1",
+    "Statement 1 is said by two.\n<answer>\n1: 2, 3\n2: none\n3: 1\n</answer>\nI hope it helps.",
+]
+
+
+@pytest.mark.parametrize("reply", TABLES)
+def test_a_line_for_each_row_is_read_whatever_stands_around_it(reply: str) -> None:
+    assert read_table(reply, 3, 3) == [[2, 3], [], [1]]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "none",
+        "<answer>\n1: 2\n2: none\n</answer>",
+        "<answer>\n1: 2\n2: none\n3: 4\n</answer>",
+        "<answer>\n1: 2\n2: maybe 1\n3: 1\n</answer>",
+        "1, 2, 3",
+        "They all do.",
+    ],
+)
+def test_a_table_with_a_row_missing_or_of_no_document_is_malformed(reply: str) -> None:
+    with pytest.raises(MalformedOutput):
+        read_table(reply, 3, 3)
+
+
+@given(st.lists(st.lists(st.integers(1, 6), max_size=4, unique=True), min_size=1, max_size=9))
+def test_what_the_grammar_of_a_table_allows_is_read(rows: list[list[int]]) -> None:
+    lines = [f"{n}: {', '.join(map(str, row)) or 'none'}\n" for n, row in enumerate(rows, 1)]
+    reply = "<answer>\n" + "".join(lines) + "</answer>"
+    assert table_grammar(len(rows), 6, 0).accepts(reply)
+    assert read_table(reply, len(rows), 6) == rows
 
 
 LETTERS = [

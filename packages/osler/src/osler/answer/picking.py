@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from osler.answer.sentences import QuoteCandidate, add_neighbours
-from osler.errors import MalformedOutput
 from osler.llm.core.ask import Speaker
 from osler.llm.reading.verdicts import numbers_grammar, read_order
-from osler.prompts import render_prompt
-from osler.trace import BudgetExceeded, Noted, Run
+from osler.prompts import RenderedPrompt, render_prompt
+from osler.trace import Run
 from osler.types import Language, Question
 
 SHOWN = 24
@@ -39,27 +38,24 @@ class QuotePicker:
         the run's budget has no room for it."""
         # Each with the sentences that it is quoted with.
         shown = [add_neighbours([one], 1)[0] for one in found]
-        prompt = render_prompt(
-            "answer/pick",
-            question.language,
-            question=question.text,
-            sentences=[f"{one.hit.passage.heading}: {one.text}" for one in shown],
+        told = [f"{one.hit.passage.heading}: {one.text}" for one in shown]
+        prompt = ask_to_pick(question, told)
+        named = await self.speaker.try_asking(
+            prompt,
+            lambda reply: read_order(reply.text, len(found)),
+            run,
+            grammar=numbers_grammar(len(found), self.speaker.reasoning),
+            without="no sentence was picked",
         )
-        try:
-            named = await self.speaker.ask(
-                prompt,
-                lambda reply: read_order(reply.text, len(found)),
-                run,
-                grammar=numbers_grammar(len(found), self.speaker.reasoning),
-            )
-        except MalformedOutput as error:
-            run.emit(Noted(f"no sentence was picked: {error.message}"))
-            return None
-        except BudgetExceeded:
-            return None
-        return [found[n - 1] for n in named]
+        return None if named is None else [found[n - 1] for n in named]
 
     def describe_pick(self, language: Language, *, failed: bool) -> str:
         """Who chose, for the reader."""
         said = _FAILED if failed else _NOTE
         return said[language].format(self.speaker.model.name)
+
+
+def ask_to_pick(question: Question, sentences: Sequence[str]) -> RenderedPrompt:
+    """Words the prompt, whose replies `read_order` reads."""
+    told = {"question": question.text, "sentences": sentences}
+    return render_prompt("answer/pick", question.language, **told)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from osler.answer import NOTHING_SAID, UNDECIDED, Decision
+from osler.answer.confirming import StatementChecker
 from osler.answer.directions import read_poles, read_words
 from osler.answer.option_reading import written_option
 from osler.answer.read_passages import ReadPassage, read_passage
@@ -91,6 +92,9 @@ class WrittenComposer:
 
     drops_uncited: Callable[[Sequence[Hit]], bool] = lambda _: False
     keeps_akin: bool = False
+    checker: StatementChecker | None = None
+    """Says in the place of `support` which passages bear a sentence out; `support` remains where
+    its reply cannot be read."""
 
     uses_draft: ClassVar[bool] = True
     writes_answer: ClassVar[bool] = False
@@ -113,11 +117,14 @@ class WrittenComposer:
             return Answer(option=option, note=note, language=question.language)
         drops = self.drops_uncited(hits)
         reader = _DraftReader(question, hits, decision.select_hits(hits), careful=drops)
+        parts = _split_draft(text)
+        found = await self._find_bearing(parts, reader, run)
         read = await asyncio.to_thread(
-            lambda: [reader.read_part(one) for one in _split_draft(text)]
+            lambda: [reader.read_part(one, found.get(one)) for one in parts]
         )
         kept = [one for one in read if not drops or self._is_shown(one, reader)]
-        notes = [NOTE[question.language]] if reader.evidence else []
+        by = self.checker.describe_check if self.checker and found else NOTE.__getitem__
+        notes = [by(question.language)] if reader.evidence else []
         if not kept:
             notes.append(NOTHING_SAID[question.language])
         if dropped := len(read) - len(kept):
@@ -131,6 +138,19 @@ class WrittenComposer:
             question.language,
         )
 
+    async def _find_bearing(
+        self, parts: Sequence[str], reader: _DraftReader, run: Run
+    ) -> dict[str, list[Hit]]:
+        """The hits that the checker names for each part that claims something; none unread."""
+        claims = [part for part in dict.fromkeys(parts) if _claims(_bare(part))]
+        if self.checker is None or not claims or not reader.hits:
+            return {}
+        told = [reader.passage_of(hit).whole for hit in reader.hits]
+        bare = [_bare(part) for part in claims]
+        named = await self.checker.find_bearing(reader.question, bare, told, run)
+        rows = zip(claims, named or [], strict=bool(named))
+        return {part: [reader.hits[n] for n in row] for part, row in rows}
+
     def _is_shown(self, one: Statement, reader: _DraftReader) -> bool:
         return bool(one.cites) or (self.keeps_akin and reader.is_akin(one.text))
 
@@ -142,30 +162,41 @@ class _DraftReader:
         self, question: Question, hits: Sequence[Hit], rests_on: Sequence[Hit], *, careful: bool
     ) -> None:
         self.evidence: list[Evidence] = []
-        self._question, self._hits, self._rests_on = question, hits, rests_on
+        self.question, self.hits, self._rests_on = question, hits, rests_on
         self._careful = careful
 
-    def read_part(self, part: str) -> Statement:
-        """A sentence with its marks as a statement with its citations."""
-        text = CITATION_MARK.sub("", part).strip()
+    def read_part(self, part: str, named: Sequence[Hit] | None = None) -> Statement:
+        """A sentence with its marks as a statement with its citations. `named`: the hits that
+        bear it out, where a model has said which."""
+        text = _bare(part)
         marks = [int(number) for number in CITATION_MARK.findall(part)]
-        marked = [self._hits[n - 1] for n in dict.fromkeys(marks) if 1 <= n <= len(self._hits)]
-        confirmed = self._confirm_marks(text, marked)
-        borne = confirmed or self._find_unmarked(text)
-        if (confirmed and self._is_disputed(text, marked)) or self._is_lone_order(text, borne):
+        marked = [self.hits[n - 1] for n in dict.fromkeys(marks) if 1 <= n <= len(self.hits)]
+        borne = self._find_borne(text, marked) if named is None else named or self._find_whole(text)
+        if self._is_lone_order(text, borne):
             borne = []
         cites = dict.fromkeys(self._number_of(self._quote_from(hit, text)) for hit in borne)
-        claims = len(content_terms(text)) >= _LEAST_CONTENT
         # Of passages that nobody vouches for, what a reader adds is told too.
-        told = bool(marks) or self._careful or _ACT.search(text) is not None
-        if not cites and claims and told and self._hits:
+        told = bool(marks) or self._careful or _ACT.search(text) is not None or named is not None
+        if not cites and _claims(text) and told and self.hits:
             return Statement(text, kind="unconfirmed")
         return Statement(text, tuple(cites))
 
     def is_akin(self, text: str) -> bool:
         """Whether a sentence has to do with the question or with the passages."""
-        told = [self._question.text, *(self._passage_of(hit).whole for hit in self._hits)]
+        told = [self.question.text, *(self.passage_of(hit).whole for hit in self.hits)]
         return not is_foreign(text, 0, len(text), " ".join(told)) and _share_of(text, told) > 0.5
+
+    def _find_whole(self, text: str) -> list[Hit]:
+        """A hit that has the text word for word, whatever a model says of it."""
+        words = read_words(text)
+        return [hit for hit in self.hits if self.passage_of(hit).has_sentences(words)][:1]
+
+    def _find_borne(self, text: str, marked: Sequence[Hit]) -> list[Hit]:
+        """The hits that bear the text out by its words: those marked, else the best of the rest."""
+        confirmed = self._confirm_marks(text, marked)
+        if confirmed and self._is_disputed(text, marked):
+            return []
+        return confirmed or self._find_unmarked(text)
 
     def _confirm_marks(self, text: str, marked: Sequence[Hit]) -> list[Hit]:
         """The marked hits that bear the text out, each alone, or all together."""
@@ -179,8 +210,8 @@ class _DraftReader:
         return len(marked) > 1 and bool(self._support_together(text, marked).lacks)
 
     def _support_together(self, text: str, marked: Sequence[Hit]) -> Support:
-        together = "\n".join(self._passage_of(hit).whole for hit in marked)
-        return find_support(text, read_passage("", together), self._question.text)
+        together = "\n".join(self.passage_of(hit).whole for hit in marked)
+        return find_support(text, read_passage("", together), self.question.text)
 
     def _find_unmarked(self, text: str) -> list[Hit]:
         """The best of the hits that the answer rests on, where it has nearly all that is said."""
@@ -199,17 +230,17 @@ class _DraftReader:
         return [hit for support, hit in best if support.is_enough and support.share >= least]
 
     def _support_of(self, text: str, hit: Hit) -> Support:
-        passage = self._passage_of(hit)
+        passage = self.passage_of(hit)
         if self._careful and not passage.has_sentences(read_words(text)):
             quote = self._quote_from(hit, text)
             # Led in by words of its own ("As ordered: …"), an order is no part of its passage.
-            if is_foreign(hit.passage.text, quote.start, quote.end, self._question.text):
+            if is_foreign(hit.passage.text, quote.start, quote.end, self.question.text):
                 return Support(0.0, ())
-        return find_support(text, passage, self._question.text)
+        return find_support(text, passage, self.question.text)
 
-    def _passage_of(self, hit: Hit) -> ReadPassage:
+    def passage_of(self, hit: Hit) -> ReadPassage:
         one = hit.passage
-        text = blank_instructions(one, self._question.text).text if self._careful else one.text
+        text = blank_instructions(one, self.question.text).text if self._careful else one.text
         return read_passage(one.heading, text)
 
     def _is_lone_order(self, text: str, borne: Sequence[Hit]) -> bool:
@@ -217,7 +248,7 @@ class _DraftReader:
         but the subject in common with what else was read."""
         if not borne or not (_ACT.search(text) or self._stands_apart(text, borne[0])):
             return False
-        every = [*borne, *self._find_bearing(text, self._hits, least=_UNMARKED_SHARE)]
+        every = [*borne, *self._find_bearing(text, self.hits, least=_UNMARKED_SHARE)]
         documents = {hit.passage.id.partition("#")[0] for hit in every}
         trusted = any(trust_of(hit.passage.source) >= _TRUSTED for hit in every)
         return not trusted and len(documents) == 1
@@ -225,9 +256,9 @@ class _DraftReader:
     def _stands_apart(self, text: str, hit: Hit) -> bool:
         """Whether hardly a word of it but the subject's stands anywhere else."""
         quote = self._quote_from(hit, text)
-        said, others = hit.passage.text, (one.passage.text for one in self._hits if one != hit)
+        said, others = hit.passage.text, (one.passage.text for one in self.hits if one != hit)
         rest = " ".join((said[: quote.start], said[quote.end :], *others))
-        subject = {*content_terms(f"{hit.passage.heading} {self._question.text}")}
+        subject = {*content_terms(f"{hit.passage.heading} {self.question.text}")}
         words = {*content_terms(text)} - subject
         found = words & {*content_terms(rest)}
         return bool(words) and len(found) <= _APART * len(words)
@@ -278,6 +309,15 @@ def say_unconfirmed(solution: Solution) -> Solution:
     if solution.halt is not Halt.CONVERGED:
         return replace(solution, answer=told)
     return replace(solution, answer=told, halt=Halt.NO_EVIDENCE, why=_WHY_UNCONFIRMED)
+
+
+def _bare(part: str) -> str:
+    """A sentence without its marks."""
+    return CITATION_MARK.sub("", part).strip()
+
+
+def _claims(text: str) -> bool:
+    return len(content_terms(text)) >= _LEAST_CONTENT
 
 
 def _share_of(text: str, told: Sequence[str]) -> float:

@@ -8,6 +8,7 @@ from functools import partial
 
 from osler.answer import Composer
 from osler.answer.cautions import CautiousComposer, CurrentComposer, InstructionCautiousComposer
+from osler.answer.confirming import StatementChecker
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import JUDGED, EvidenceGate, read_fits
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts, VerdictChooser
@@ -52,7 +53,8 @@ def answer_wording(settings: Settings, parts: Parts) -> Composer:
         steering: Role = "reader" if isinstance(settings.strategy, OmniRagSettings) else "planner"
         alone = parts.models.get(steering, parts.models["reader"]).model.name == reader.name
         uncited = settings.answer.uncited
-        written = WrittenComposer(partial(_drops_uncited, uncited), keeps_akin=uncited == "auto")
+        drops, checker = partial(_drops_uncited, uncited), _statement_checker(settings, parts)
+        written = WrittenComposer(drops, keeps_akin=uncited == "auto", checker=checker)
         return written if alone else Rewriter(reader, sampling_of(settings), written)
     return ExtractiveComposer(
         evidence_gate(settings, parts),
@@ -77,14 +79,26 @@ def _quote_picker(settings: Settings, parts: Parts) -> QuotePicker | None:
     """Builds the picker of quotes, where the settings want one. Raises `BadConfig`."""
     if settings.answer.judge != "model":
         return None
+    return QuotePicker(_own_speaker(settings, parts, "judge", "judge"))
+
+
+def _statement_checker(settings: Settings, parts: Parts) -> StatementChecker | None:
+    """Builds the checker of statements, where the settings want one. Raises `BadConfig`."""
+    if settings.answer.confirm != "model":
+        return None
+    return StatementChecker(_own_speaker(settings, parts, "confirm", "words"))
+
+
+def _own_speaker(settings: Settings, parts: Parts, setting: str, instead: str) -> Speaker:
+    """The reader's model, which must be the user's own. Raises `BadConfig`."""
     if settings.model_for("reader").kind == "packaged":
         raise BadConfig(
-            'answer.judge = "model" needs a model of your own: the packaged one understands too'
-            " little",
-            fix='name one under [model], or set answer.judge = "judge"',
+            f'answer.{setting} = "model" needs a model of your own: the packaged one understands'
+            " too little",
+            fix=f'name one under [model], or set answer.{setting} = "{instead}"',
         )
     reader = parts.models["reader"]
-    return QuotePicker(Speaker(reader.model, "reader", sampling_of(settings), reader.constrains))
+    return Speaker(reader.model, "reader", sampling_of(settings), reader.constrains)
 
 
 def _option_chooser(settings: Settings, parts: Parts) -> OptionChooser | None:

@@ -1,4 +1,4 @@
-"""Ten short questions to a model server, and the settings that follow from the answers.
+"""Short questions to a model server, and the settings that follow from the answers.
 
 | Module | Has |
 |---|---|
@@ -6,7 +6,8 @@
 | `findings` | what was found, and the lines of `osler doctor --model` |
 
     continues a message?   scores a given text?   log-probabilities?   a format?   native tools?
-    thinks, where, how long, can it be told not to?   follows tags?   cites?   refuses?
+    thinks, where, how long, can it be told not to?   follows tags?   cites?
+    picks the sentence that answers, and confirms what a passage bears out?   refuses?
     how long a context, how fast, two calls beside each other?
 
 The minute begins when the model has answered first: a server may have to load it. What keeps the
@@ -107,10 +108,11 @@ async def _ask_all(chosen: ModelSettings, found: Findings, talk: Interview) -> F
 async def _ask_rest(found: Findings, talk: Interview) -> Findings:
     speed, beside = await talk.find_speed()
     native = TRAITS[_kind_of(talk)].continues
-    continues, tags, citing, refuses, tools = await asyncio.gather(
+    continues, tags, citing, chooses, refuses, tools = await asyncio.gather(
         talk.find_continuing(native=native),
         talk.find_tags(),
         talk.find_citing(),
+        talk.find_choosing(),
         talk.find_refusing(),
         talk.find_tools(),
     )
@@ -121,6 +123,7 @@ async def _ask_rest(found: Findings, talk: Interview) -> Findings:
         tags=tags,
         cites=citing[0],
         mark=citing[1],
+        chooses=chooses,
         refuses=refuses,
         context=found.context or talk.context,
         speed=speed,

@@ -10,6 +10,8 @@ from osler.build.tc_rag import metric_of
 from osler.doctor import Check
 
 T = TypeVar("T")
+CHOICES = 3
+"""Choices that a model is asked for."""
 Place = Literal["", "text", "template", "apart", "hidden"]
 """Where thinking stands; "" if absent."""
 LEAST_CONTEXT = 2048
@@ -61,6 +63,8 @@ class Findings:
     cites: Literal["yes", "wrong", "no"] | None = None
     mark: str = ""
     """How it wrote its first citation."""
+    chooses: int | None = None
+    """Right ones of `CHOICES`: sentences picked, statements confirmed."""
     refuses: bool | None = None
     context: int | None = None
     longest: int | None = None
@@ -149,6 +153,14 @@ def _word_citations(name: str, cites: str, found: Findings) -> Check:
     return Check(name, "warn", wrong, fix)
 
 
+def _word_choices(name: str, right: int, _: Findings) -> Check:
+    told = f"{right} of {CHOICES} choices right"
+    if right == CHOICES:
+        return Check(name, "pass", f'{told} (answer.judge and answer.confirm = "model")')
+    fix = "leave answer.judge and answer.confirm as they are: what decides then needs no model"
+    return Check(name, "warn", told, fix)
+
+
 def _word_refusals(name: str, refuses: bool, _: Findings) -> Check:
     if refuses:
         fix = 'name a model that answers questions of medicine, or set model.writes = "no"'
@@ -205,6 +217,7 @@ _WORDED: Mapping[str, Row] = {
     "thinks": _told(lambda found: found.thinking, _word_thinking),
     "follows tags": _told(lambda found: found.tags, _word_tags),
     "cites": _told(lambda found: found.cites, _word_citations),
+    "picks and confirms": _told(lambda found: found.chooses, _word_choices),
     "refuses": _told(lambda found: found.refuses, _word_refusals),
     "context": _word_context,
     "speed": _word_speed,

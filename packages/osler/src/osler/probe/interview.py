@@ -9,21 +9,27 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from osler.errors import ModelError, ModelUnreachable
+from osler.answer.confirming import ask_to_confirm
+from osler.answer.picking import ask_to_pick
+from osler.errors import MalformedOutput, ModelError, ModelUnreachable
 from osler.llm.core.base import Message, Sampling
 from osler.llm.core.thinking import silence_of, split_thinking
 from osler.llm.reading.actions import read_actions
 from osler.llm.reading.answers import declines, find_marks, find_tags
+from osler.llm.reading.verdicts import read_order, read_table
 from osler.llm.server import dialects, replies
 from osler.llm.server.client import OpenAIModel
 from osler.llm.server.connection import KeyRefused
 from osler.llm.server.endpoint import BadReply, complained_context, mapping_at
 from osler.llm.server.replies import ask_to_continue
 from osler.probe.findings import Place, Thinking
+from osler.prompts import RenderedPrompt
+from osler.types import Question
 
 ROOM = 1024
 """Tokens in which thinking is watched."""
@@ -58,6 +64,14 @@ What treats iron deficiency anaemia?
 Answer in one sentence, from the retrieved documents alone. After it write the number of the \
 document it rests on, as [1]."""
 _RIGHT = 2
+_ASKED = Question("probe", "What treats iron deficiency anaemia?")
+_SAYS, _NEAR = (
+    "Oral iron treats iron deficiency anaemia.",
+    "Tea lowers the uptake of iron from food.",
+)
+_LACKING = (_NEAR, "Iron deficiency is the commonest cause of anaemia.")
+_STATEMENTS = (_SAYS, "Tea raises the uptake of iron from food.", "Iron may be given into a vein.")
+"""One that a passage bears out, one turned round, one that is true and stands nowhere."""
 _CALL = "What treats iron deficiency anaemia? Look it up with the tool before you answer."
 _TOOLS = [
     {
@@ -189,6 +203,24 @@ class Interview:
         right = next((mark for mark in marks if _RIGHT in mark.numbers), None)
         shown = right or marks[0]
         return ("yes" if right else "wrong"), reply.text[shown.start : shown.end].strip()
+
+    async def find_choosing(self) -> int | None:
+        """How many choices are right (`findings.CHOICES`): the sentence that answers, none where
+        none does, and what of three statements the passages bear out."""
+        confirming = ask_to_confirm(_ASKED, _STATEMENTS, (_NEAR, _SAYS))
+        asked: list[tuple[RenderedPrompt, Callable[[str], object], object]] = [
+            (ask_to_pick(_ASKED, (*_LACKING, _SAYS)), lambda said: read_order(said, 3), [3]),
+            (ask_to_pick(_ASKED, _LACKING), lambda said: read_order(said, 2), []),
+            (confirming, lambda said: read_table(said, 3, 2), [[2], [], []]),
+        ]
+        found = await asyncio.gather(*(self.ask_user(prompt.text) for prompt, _, _ in asked))
+        if None in found:
+            return None
+        right = 0
+        for reply, (_, read, wanted) in zip(found, asked, strict=True):
+            with suppress(MalformedOutput):
+                right += reply is not None and read(reply.text) == wanted
+        return right
 
     async def find_refusing(self) -> bool | None:
         reply = await self.ask_user(_DOSE)

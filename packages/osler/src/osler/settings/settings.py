@@ -125,6 +125,9 @@ class AnswerSettings(SettingsSection):
     drop leaves them out and says so; auto drops them where a passage that was read holds an
     instruction to a program or has trust 1, if they concern neither the passages nor the
     question."""
+    confirm: Literal["words", "model"] = "words"
+    """What confirms the sentences that a model writes: the words, numbers, names and directions of
+    the passages; model: the reader's own model, asked once more which passages bear out which."""
     cautions: Literal["all", "none"] = "all"
     """Cautions about the cited evidence that was retracted or has a newer edition, by rules and
     without a model."""

@@ -28,7 +28,7 @@ from osler.llm.core.thinking import silence_of, split_thinking
 from osler.llm.reading.answers import DECLINED, answer_words, declines
 from osler.prompts import RenderedPrompt, render_prompt
 from osler.text import join_surrogates, language_of
-from osler.trace import Asked, Noted, Run
+from osler.trace import Asked, BudgetExceeded, Noted, Run
 from osler.types import Usage
 
 T = TypeVar("T")
@@ -330,3 +330,22 @@ class Speaker:
             prompt=prompt.identity,
             repairs=repairs,
         )
+
+    async def try_asking(
+        self,
+        prompt: RenderedPrompt,
+        parse: Callable[[Completion], T],
+        run: Run,
+        *,
+        grammar: Grammar,
+        without: str,
+    ) -> T | None:
+        """As `ask`; `None` where the reply cannot be read or the model's context is too short,
+        which is noted with what happens `without` it, and where the run's budget is spent."""
+        try:
+            return await self.ask(prompt, parse, run, grammar=grammar)
+        except (MalformedOutput, PromptTooLong) as error:
+            run.emit(Noted(f"{without}: {error.message}"))
+        except BudgetExceeded:
+            pass
+        return None

@@ -54,6 +54,12 @@ _NUMBER = rf"{_LABEL}[\[【(#]*\d{{1,3}}[\])】]*"
 _NUMBERS = re.compile(
     rf"\W*{_NUMBER}(?:\s*(?:,|，|、|;|and|和|&)+\s*{_NUMBER})*[\s\])】}}*_`.。篇号]*", re.IGNORECASE
 )
+_ROW_KEY = r"(?<!\d)(\d{1,3})[\"'”\])）*]*\s*(?:[:：=→]|->)"
+_ROW = re.compile(
+    rf"{_ROW_KEY}(.*?)(?=[,;；\s]*[\"'“\[(（*\-]*(?:statement|陈述|语句)?\s*{_ROW_KEY}|\Z)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A row's number and what is said of it, up to the next."""
 _LONE = re.compile(r"[\s*_`>#$-]*(.*?)[\s*_`$]*")
 _TALK = 40
 """Characters of a last line that may be a verdict alone."""
@@ -79,17 +85,34 @@ def read_order(reply: str, count: int) -> list[int]:
     Raises `MalformedOutput` if absent, or for a number that no document has.
     """
 
-    def read_list(said: str) -> list[int] | None:
-        said = said.replace("*", "")
-        if _NONE.fullmatch(said):
-            return [] if said.strip() else None
-        numbers = re.findall(r"\d+", said) if _NUMBERS.fullmatch(said) else []
-        named = list(dict.fromkeys(map(int, numbers)))
-        return named if named and set(named) <= set(range(1, count + 1)) else None
-
     form = f"<answer>1, 3</answer> of documents 1 to {count}, or <answer>none</answer>"
     # Without any shape a number in the text is no verdict.
-    return _first_read(reply, read_list, form, plain=False)
+    return _first_read(reply, lambda said: _read_list(said, count), form, plain=False)
+
+
+def read_table(reply: str, rows: int, count: int) -> list[list[int]]:
+    """Reads, for each of `rows` lines "2: 1, 3", which of `count` documents it names, from 1.
+
+    Of two lines of one row the later counts. Raises `MalformedOutput` if one is absent or names
+    what is not there.
+    """
+
+    def read_rows(said: str) -> list[list[int]] | None:
+        found = {int(match[1]): _read_list(match[2], count) for match in _ROW.finditer(said)}
+        named = [found.get(row) for row in range(1, rows + 1)]
+        return None if None in named else [one for one in named if one is not None]
+
+    form = f"<answer>, a line for each of 1 to {rows} (1: 2, 3 or 1: none), </answer>"
+    return _first_read(reply, read_rows, f"{form}; documents are 1 to {count}")
+
+
+def _read_list(said: str, count: int) -> list[int] | None:
+    said = said.replace("*", "")
+    if _NONE.fullmatch(said):
+        return [] if said.strip() else None
+    numbers = re.findall(r"\d+", said) if _NUMBERS.fullmatch(said) else []
+    named = list(dict.fromkeys(map(int, numbers)))
+    return named if named and set(named) <= set(range(1, count + 1)) else None
 
 
 def read_letter(reply: str, letters: str) -> str:
@@ -164,11 +187,19 @@ def verdict_grammar(*, boxed: bool = False, reason: int = 0) -> Grammar:
 
 def numbers_grammar(count: int, reason: int) -> Grammar:
     """Grammar of the replies that `read_numbers` reads, after some reasoning."""
+    return Grammar("numbers", after_reasoning(seq("<answer>", _list(count), "</answer>"), reason))
+
+
+def table_grammar(rows: int, count: int, reason: int) -> Grammar:
+    """Grammar of the replies that `read_table` reads, after some reasoning."""
+    lines = [seq(f"{row}: ", _list(count), "\n") for row in range(1, rows + 1)]
+    return Grammar("table", after_reasoning(seq("<answer>\n", *lines, "</answer>"), reason))
+
+
+def _list(count: int) -> Node:
     number = alt(*map(str, range(1, count + 1)))
     named = seq(number, repeat(seq(", ", number), 0, count - 1)) if count > 1 else number
-    return Grammar(
-        "numbers", after_reasoning(seq("<answer>", alt(named, "none"), "</answer>"), reason)
-    )
+    return alt(named, "none")
 
 
 def after_reasoning(answer: Node, longest: int) -> Node:
