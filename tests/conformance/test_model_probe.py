@@ -157,6 +157,22 @@ async def test_each_question_is_answered_rightly(manner: str) -> None:
     assert not [row for row in found.rows() if row.detail.startswith("not told:")]
 
 
+async def test_a_model_that_names_whatever_it_is_shown_is_told_not_to_choose() -> None:
+    agreeable = CompetentModel(
+        others=(
+            ("Which of these sentences answer", lambda _: "<answer>1</answer>"),
+            ("Which passages bear out", lambda _: "<answer>\n1: 1\n2: 1\n3: 1\n</answer>"),
+        )
+    )
+    async with serve_manners(agreeable, Manners()) as place:
+        chosen = ModelSettings(kind="openai", url=place.url, name=MODEL)
+        found = await probe_model(chosen)
+    assert found.chooses == 0
+    (row,) = (row for row in found.rows() if row.name == "picks and confirms")
+    assert (row.status, row.detail) == ("warn", "0 of 3 choices right")
+    assert found.ok
+
+
 async def test_thinking_is_measured_and_its_allowance_follows() -> None:
     for place in ("text", "apart", "hidden"):
         found, advice = await probe(Manners(thinking=place, thought_tokens=800, tells_not_to=False))
