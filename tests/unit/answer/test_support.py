@@ -56,6 +56,42 @@ def test_words_from_the_whole_passage_and_its_heading_count() -> None:
     assert holds("In atrial fibrillation, apixaban lowers stroke and major bleeding decreases.")
 
 
+CROUP = read_passage(
+    "Croup > Treatment",
+    "Keep the child calm. A single oral dose of dexamethasone, 0.15 to 0.6 mg/kg, is given whatever"
+    " the severity. Stop the infusion 30 minutes later, never before, because its effect ends"
+    " within minutes. No death was seen when the viral load was suppressed. Dexamethasone is given,"
+    " because the swelling recurs.",
+)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (
+            "A single oral dose of dexamethasone, 0.15 to 0.6 mg/kg, is given.",
+            "A single oral dose of dexamethasone, 0.15 to 0.9 mg/kg, is given.",
+        ),
+        (
+            "Stop the infusion 30 minutes later, never before, because its effect ends soon.",
+            "Stop the infusion 30 minutes later, not before, because its effect never ends.",
+        ),
+        (
+            "When the viral load was suppressed no death was seen.",
+            "When the viral load was suppressed a death was seen.",
+        ),
+        (
+            "The reason is that the swelling recurs.",
+            "The vaccine is that the swelling recurs.",
+        ),
+    ],
+)
+def test_what_writers_of_answers_do_with_a_passage_is_borne_out(right: str, wrong: str) -> None:
+    """An amount between commas, a negation without words behind it or before a "when"."""
+    assert find_support(right, CROUP).is_enough, find_support(right, CROUP)
+    assert not find_support(wrong, CROUP).is_enough, find_support(wrong, CROUP)
+
+
 def test_a_statement_of_another_subject_is_not_borne_out() -> None:
     assert not holds("Butterflies begin as eggs.")
     assert not holds("Physiotherapy is given after surgery.")

@@ -120,6 +120,23 @@ async def test_an_order_that_does_not_belong_to_its_passage_bears_nothing_out() 
         assert (answer.statements, answer.evidence) == ((), ())
 
 
+async def test_a_trusted_passage_bears_out_its_own_sentence_beside_a_page_of_the_web() -> None:
+    """ "Keep the child calm" shares no word with croup's heading, and is no intruder there."""
+    text = (
+        "Croup is a viral infection in small children: barking cough and stridor, worse at night."
+        " Keep the child calm, do not examine the throat. A single oral dose of dexamethasone is"
+        " given whatever the severity."
+    )
+    web = Passage("web:a#1", "Steam is popular.", "web", "Croup at home")
+    for source, confirmed in (("book", True), ("web", False)):
+        croup = Passage(f"{source}:c#1", text, source, "Croup")
+        hits = [Hit(croup, 1.0, 1, "q", source), Hit(web, 0.5, 2, "q", "web")]
+        careful = WrittenComposer(drops_uncited=lambda _: True, keeps_akin=True)
+        question = Question("q", "What helps in croup?")
+        answer = await careful.conclude(question, hits, "Keep the child calm [1].", Run())
+        assert bool(answer.evidence) is confirmed, source
+
+
 async def test_a_sentence_of_the_passage_that_it_cites_is_never_left_out() -> None:
     """It shares no word with the rest of its passage or with the question."""
     careful = WrittenComposer(drops_uncited=lambda _: True)

@@ -21,7 +21,9 @@ _NEGATES = word_set(
     "not no never neither nor cannot none without hardly unlikely unable lack lacks"
     " lacking fail fails failed 不 未 无 没 勿 禁"
 )
-_TURNS = word_set("but however although while whereas though because which")
+_TURNS = word_set(
+    "but however although while whereas though because which when if where unless until since"
+)
 """Words behind which a negation no longer holds."""
 _REACH, _REACH_ZH = 5, 8
 """Words of content that a negation reaches over; in Chinese characters and pairs count."""

@@ -63,8 +63,9 @@ _PRONOUN = re.compile(
 _CODE = re.compile(r"\b(?=[\w-]*[A-Z\d])[A-Za-z][\w-]*\b")
 _ROMAN = re.compile(r"[IVX]+")
 _COMMON = (
-    "study studies result finding suggest suggested patient conclusion conclude concluded show"
-    " showed shown found find data evidence trial significant significantly associated association"
+    "study studies result finding suggest suggested patient conclusion conclude concluded"
+    " show reason showed shown found find data evidence trial significant significantly associated"
+    " association"
     " may might used use using based research further future need needed important indicate"
     " indicated report reported demonstrate demonstrated observed therefore thus although present"
     " case group effect treatment clinical including include included well compared analysis method"
@@ -108,7 +109,7 @@ def find_support(statement: str, passage: ReadPassage, about: str = "") -> Suppo
         *_missing_subject(words, asked, had),
         *_missing_meant(meant, passage),
         *(_missing_asked(asked, had, about) if passage.heading else ()),
-        *_added_clauses(said, had | covered),
+        *_added_clauses(said, {*had, *covered, *stem_words(list(units)).values()}),
         *_missing_codes(said, covered, passage),
         *_missing_numbers(said, words, passage),
         *_missing_directions(words, passage),
@@ -311,7 +312,10 @@ def _missing_negations(words: Sequence[PlacedWord], passage: ReadPassage) -> Ite
         behind = (each for each in words[one.at + 1 :] if each.sentence == one.sentence)
         reach = 1 if one.word == "without" else _DENIED
         denied = [each for each in behind if each.negated and each.is_content][:reach]
-        if not any(_is_denied(each, words, passage) for each in denied):
+        if not denied:  # "never before, because …": the word alone
+            if one.stem not in passage.by_stem:
+                yield one.word
+        elif not any(_is_denied(each, words, passage) for each in denied):
             yield one.word
     if not denying:
         yield from _only_denied(words, passage)

@@ -63,7 +63,7 @@ _APART = 0.25
 """Share of a sentence's words, its subject's aside, up to which it stands apart from what was read:
 .10 of a web page's own sentences do, at .34 it was .18 (`benchmarks/woven.py`)."""
 _TRUSTED = 2
-"""Trust of a source from which one passage is enough for an order."""
+"""Trust of a source from which one passage is enough for an order, and whose own is no intruder."""
 _ACT = re.compile(
     r"\b(?:stop|give|take|double|triple|halve|start|switch|skip|discontinue|withhold|inject"
     r"|administer|replace|swallow|drink|apply|omit|(?:increase|reduce|change|lower|raise) the dose"
@@ -231,7 +231,8 @@ class _DraftReader:
 
     def _support_of(self, text: str, hit: Hit) -> Support:
         passage = self.passage_of(hit)
-        if self._careful and not passage.has_sentences(read_words(text)):
+        doubted = self._careful and trust_of(hit.passage.source) < _TRUSTED
+        if doubted and not passage.has_sentences(read_words(text)):
             quote = self._quote_from(hit, text)
             # Led in by words of its own ("As ordered: …"), an order is no part of its passage.
             if is_foreign(hit.passage.text, quote.start, quote.end, self.question.text):
