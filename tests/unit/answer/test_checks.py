@@ -195,6 +195,32 @@ def test_where_nothing_but_a_dose_answers_a_sentence_has_one(
     assert fails("no dose", question, sentence) is failed
 
 
+@pytest.mark.parametrize(
+    ("question", "sentence", "failed"),
+    [
+        ("孕妇可以吃二甲双胍吗", "二甲双胍在eGFR低于30时禁用。", True),
+        ("孕妇能用华法林吗", "妊娠早期华法林致畸。", False),
+        ("吃德巴金想要孩子，影响胎儿吗", "丙戊酸致畸并影响胎儿智力。", False),
+        ("想要孩子，能吃甲氨蝶呤吗", "甲氨蝶呤每周一次。", True),
+        ("哺乳期能吃对乙酰氨基酚吗", "对乙酰氨基酚每日不超过4 g。", True),
+        ("吃甲硝唑能喝酒吗", "甲硝唑可升高INR。", True),
+        ("肾不好能吃二甲双胍吗", "二甲双胍是起始药物。", False),  # no such state
+    ],
+)
+def test_what_is_asked_of_pregnancy_milk_and_drink_is_told_of_them(
+    question: str, sentence: str, failed: bool
+) -> None:
+    assert fails("state", question, sentence) is failed
+
+
+@pytest.mark.parametrize(
+    "question", ["想要孩子还能吃吗", "肾功能正常，术前停几天", "肾移植后能打疫苗吗"]
+)
+def test_who_wants_a_child_is_none_and_sound_kidneys_are_no_illness(question: str) -> None:
+    facts = AskedFacts(READER.read(question))
+    assert not {"children", "kidney"} & {*facts.conditions}
+
+
 def test_a_dose_asked_for_a_child_is_no_adults() -> None:
     asked, check = "How much modafinil for a nine-year-old?", "dose of other patients"
     assert fails(check, asked, "Modafinil is started at 100 mg a day.", title="Modafinil")

@@ -261,6 +261,7 @@ async def test_what_is_about_another_subject_is_no_answer_however_near() -> None
 async def test_an_amount_that_is_asked_for_in_chinese_weighs_as_much_as_another_subject() -> None:
     assert weigh_failures(["amount"], "zh") == weigh_failures([*DECISIVE][:1])
     assert weigh_failures(["amount"]) == 1
+    assert weigh_failures(["condition", "state"], "zh") > weigh_failures(["condition", "state"])
 
 
 async def test_what_is_likely_enough_stands_before_what_is_not() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from osler.answer.check_words import read_words
 from osler.answer.named import DrugName, find_asked_drugs, find_diseases, find_drugs
@@ -254,10 +254,13 @@ def _is_denied(names: Sequence[str], asked: str) -> bool:
     return re.search(denied, asked, re.IGNORECASE) is not None
 
 
-def lacks_condition(facts: AskedFacts, quote: ReadQuote) -> bool:
-    """It is asked about a state of the patient that stands not in the sentence, its heading or the
-    sentence before."""
-    return any(not read_words().conditions[name].search(quote.near) for name in facts.conditions)
+def lacks_condition(
+    facts: AskedFacts, quote: ReadQuote, among: Collection[str] | None = None
+) -> bool:
+    """It is asked about a state of the patient, or one `among` some, that stands not in the
+    sentence, its heading or the sentence before."""
+    asked = (name for name in facts.conditions if among is None or name in among)
+    return any(not read_words().conditions[name].search(quote.near) for name in asked)
 
 
 def is_dose_of_other_patients(facts: AskedFacts, quote: ReadQuote) -> bool:
@@ -345,6 +348,7 @@ CHECKS: Mapping[str, Callable[[AskedFacts, ReadQuote], bool]] = {
     "another disease": names_another_disease,
     "another subject": is_of_another_subject,
     "condition": lacks_condition,
+    "state": partial(lacks_condition, among={"pregnancy", "breastfeeding", "alcohol"}),
     "dose of other patients": is_dose_of_other_patients,
     "both": names_one_of_two,
     "background": is_background,
@@ -368,9 +372,13 @@ ASTRAY = frozenset({"another drug", "another drug by name", "both", "background"
 """Checks that a quote behind another may not fail, where the first passes them."""
 
 
-DECISIVE_IN: Mapping[Language, frozenset[str]] = {"en": DECISIVE, "zh": DECISIVE | {"amount"}}
+DECISIVE_IN: Mapping[Language, frozenset[str]] = {
+    "en": DECISIVE,
+    "zh": DECISIVE | {"amount", "state"},
+}
 """In Chinese a first sentence without the amount that is asked for was right for one of eleven dev
-and seen questions; in English for seven of eleven."""
+and seen questions, in English for seven of eleven; one that fails "state" answered rightly in none
+of those lost, in English in two."""
 
 
 def weigh_failures(names: Collection[str], language: Language = "en") -> int:
