@@ -29,7 +29,7 @@ class StatementChecker:
     ) -> list[list[int]] | None:
         """For each statement the passages' places, from 0, the best first; `None` where the reply
         cannot be read, or the model or the run's budget has no room for it."""
-        prompt = ask_to_confirm(question, statements, passages)
+        prompt = render_confirm_prompt(question, statements, passages)
         size = len(statements), len(passages)
         named = await self.speaker.try_asking(
             prompt,
@@ -45,9 +45,9 @@ class StatementChecker:
         return _NOTE[language].format(self.speaker.model.name)
 
 
-def ask_to_confirm(
+def render_confirm_prompt(
     question: Question, statements: Sequence[str], passages: Sequence[str]
 ) -> RenderedPrompt:
-    """Words the prompt, whose replies `read_table` reads."""
-    told = {"question": question.text, "passages": passages, "statements": statements}
-    return render_prompt("answer/confirm", question.language, **told)
+    """Renders the prompt, whose replies `read_table` reads."""
+    values = {"question": question.text, "passages": passages, "statements": statements}
+    return render_prompt("answer/confirm", question.language, **values)

@@ -38,8 +38,8 @@ class QuotePicker:
         the run's budget has no room for it."""
         # Each with the sentences that it is quoted with.
         shown = [add_neighbours([one], 1)[0] for one in found]
-        told = [f"{one.hit.passage.heading}: {one.text}" for one in shown]
-        prompt = ask_to_pick(question, told)
+        sentences = [f"{one.hit.passage.heading}: {one.text}" for one in shown]
+        prompt = render_pick_prompt(question, sentences)
         named = await self.speaker.try_asking(
             prompt,
             lambda reply: read_order(reply.text, len(found)),
@@ -55,7 +55,7 @@ class QuotePicker:
         return said[language].format(self.speaker.model.name)
 
 
-def ask_to_pick(question: Question, sentences: Sequence[str]) -> RenderedPrompt:
-    """Words the prompt, whose replies `read_order` reads."""
-    told = {"question": question.text, "sentences": sentences}
-    return render_prompt("answer/pick", question.language, **told)
+def render_pick_prompt(question: Question, sentences: Sequence[str]) -> RenderedPrompt:
+    """Renders the prompt, whose replies `read_order` reads."""
+    values = {"question": question.text, "sentences": sentences}
+    return render_prompt("answer/pick", question.language, **values)

@@ -145,9 +145,9 @@ class WrittenComposer:
         claims = [part for part in dict.fromkeys(parts) if _claims(_bare(part))]
         if self.checker is None or not claims or not reader.hits:
             return {}
-        told = [reader.passage_of(hit).whole for hit in reader.hits]
-        bare = [_bare(part) for part in claims]
-        named = await self.checker.find_bearing(reader.question, bare, told, run)
+        passages = [reader.passage_of(hit).whole for hit in reader.hits]
+        statements = [_bare(part) for part in claims]
+        named = await self.checker.find_bearing(reader.question, statements, passages, run)
         rows = zip(claims, named or [], strict=bool(named))
         return {part: [reader.hits[n] for n in row] for part, row in rows}
 

@@ -154,11 +154,11 @@ def _word_citations(name: str, cites: str, found: Findings) -> Check:
 
 
 def _word_choices(name: str, right: int, _: Findings) -> Check:
-    told = f"{right} of {CHOICES} choices right"
+    score = f"{right} of {CHOICES} choices right"
     if right == CHOICES:
-        return Check(name, "pass", f'{told} (answer.judge and answer.confirm = "model")')
-    fix = "leave answer.judge and answer.confirm as they are: what decides then needs no model"
-    return Check(name, "warn", told, fix)
+        return Check(name, "pass", f'{score} (answer.judge and answer.confirm = "model")')
+    fix = "keep the defaults of answer.judge and answer.confirm, which need no model"
+    return Check(name, "warn", score, fix)
 
 
 def _word_refusals(name: str, refuses: bool, _: Findings) -> Check:

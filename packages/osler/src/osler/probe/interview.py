@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from osler.answer.confirming import ask_to_confirm
-from osler.answer.picking import ask_to_pick
+from osler.answer.confirming import render_confirm_prompt
+from osler.answer.picking import render_pick_prompt
 from osler.errors import MalformedOutput, ModelError, ModelUnreachable
 from osler.llm.core.base import Message, Sampling
 from osler.llm.core.thinking import silence_of, split_thinking
@@ -207,10 +207,10 @@ class Interview:
     async def find_choosing(self) -> int | None:
         """How many choices are right (`findings.CHOICES`): the sentence that answers, none where
         none does, and what of three statements the passages bear out."""
-        confirming = ask_to_confirm(_ASKED, _STATEMENTS, (_NEAR, _SAYS))
+        confirming = render_confirm_prompt(_ASKED, _STATEMENTS, (_NEAR, _SAYS))
         asked: list[tuple[RenderedPrompt, Callable[[str], object], object]] = [
-            (ask_to_pick(_ASKED, (*_LACKING, _SAYS)), lambda said: read_order(said, 3), [3]),
-            (ask_to_pick(_ASKED, _LACKING), lambda said: read_order(said, 2), []),
+            (render_pick_prompt(_ASKED, (*_LACKING, _SAYS)), lambda said: read_order(said, 3), [3]),
+            (render_pick_prompt(_ASKED, _LACKING), lambda said: read_order(said, 2), []),
             (confirming, lambda said: read_table(said, 3, 2), [[2], [], []]),
         ]
         found = await asyncio.gather(*(self.ask_user(prompt.text) for prompt, _, _ in asked))
