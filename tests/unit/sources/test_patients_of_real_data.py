@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import tarfile
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -176,7 +177,10 @@ def test_no_direct_identifier_is_in_any_byte_of_the_knowledge_base(tmp_path: Pat
 
     assert len(private) > 150
     assert b"Acute bronchitis" in stored
-    leaked = {each for each in private if each.encode() in stored}
+    # Five digits of a town come up by chance in the hex digits of a key and of pseudonyms, which
+    # are others in each run.
+    plain = re.sub(rb"[0-9a-f]{16,}", b"|", stored)
+    leaked = {each for each in private if each.encode() in (plain if len(each) < 8 else stored)}
     assert leaked == set()
 
 
