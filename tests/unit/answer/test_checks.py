@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from osler.answer.check_words import find_subjects
 from osler.answer.checks import (
     CHECKS,
     AskedFacts,
     failed_checks,
-    find_subjects,
     is_named_nowhere,
     tells_of_both,
 )
@@ -49,6 +49,29 @@ def test_of_drugs_asked_about_together_a_sentence_tells_that_names_one_under_two
     facts = AskedFacts(READER.read("can I take ibuprofen with warfarin"))
     assert tells_of_both(facts, quote) is told
     assert not tells_of_both(AskedFacts(READER.read("can I take ibuprofen?")), quote)
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "title", "lacks"),
+    [
+        ("how much does apixaban cost", "Apixaban 5 mg is taken twice a day.", "", True),
+        ("can i drive on levodopa", "Do not drive for one month.", "Stroke", True),
+        ("can i drive on levodopa", "Do not drive until you know its effect.", "Levodopa", False),
+        ("forgot my warfarin last night", "Stop warfarin above an INR of 8.", "", True),
+        ("i never missed a warfarin tablet", "Stop warfarin above an INR of 8.", "", False),
+        ("what goes into the syringe driver", "Halve the morphine.", "", False),
+        ("is rivaroxaban taken with food", "Rivaroxaban is taken with food.", "", False),
+        ("秋水仙碱多少钱一盒", "秋水仙碱首剂1 mg，1小时后再给0.5 mg。", "痛风", True),
+        ("华法林漏服一次怎么办", "华法林相关大出血给凝血酶原复合物。", "华法林", True),
+        ("利福平饭前吃还是饭后吃", "应空腹服用，饭前1小时或饭后2小时。", "利福平", False),
+        ("阿司匹林早上吃还是晚上吃", "立即嚼服阿司匹林150～300 mg。", "", True),
+        ("秋水仙碱怎么保存", "秋水仙碱首剂1 mg。", "痛风", True),
+    ],
+)
+def test_what_is_asked_of_daily_life_is_told_by_a_sentence_on_it(
+    question: str, sentence: str, title: str, lacks: bool
+) -> None:
+    assert fails("matter", question, sentence, title=title) is lacks
 
 
 def test_a_dose_for_one_disease_is_none_for_another() -> None:

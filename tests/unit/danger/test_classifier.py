@@ -312,3 +312,30 @@ def test_an_english_question_that_is_calm_by_its_words_is_not_encoded() -> None:
     weigh(NO_RULE["en"], {}, overrules=True, meaning=meaning)
     weigh("成年人要打哪些疫苗？", {}, overrules=True, meaning=meaning)
     assert len(encoded) == 2
+
+
+CALM = {
+    "en": "What is the usual dose of vitamin D in winter, and which foods have much of it? ",
+    "zh": "成年人冬天每天应该补充多少维生素D，哪些食物里含量比较多？",
+}
+
+
+@pytest.mark.parametrize("before", [0, 1, 3])
+@pytest.mark.parametrize(
+    ("language", "said", "kinds"),
+    [
+        ("en", "My father collapsed and is not breathing.", {"emergency"}),
+        ("en", "I have crushing chest pain and I cannot breathe.", {"emergency"}),
+        ("en", "I took 40 paracetamol tablets and want to die.", {"emergency", "self-harm"}),
+        ("zh", "我爸突然胸口剧痛，喘不上气。", {"emergency"}),
+        ("zh", "我吃了一整瓶安眠药，不想活了。", {"emergency", "self-harm"}),
+    ],
+)
+def test_a_grave_sentence_is_seen_among_plain_ones(
+    language: str, said: str, kinds: set[str], before: int
+) -> None:
+    asked = CALM[language] * before + said
+    notice = danger_notice(Settings(), Question("q", asked, language=language))  # type: ignore[arg-type]
+    assert notice is not None
+    assert kinds & {*notice.kinds}
+    assert danger_notice(Settings(), Question("q", CALM[language] * 4, language=language)) is None  # type: ignore[arg-type]

@@ -12,25 +12,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from osler.answer.check_words import read_words
+from osler.answer.check_words import find_subjects, read_words
 from osler.answer.named import DrugName, find_asked_drugs, find_diseases, find_drugs
 from osler.answer.sentences import QuoteCandidate
 from osler.retrieve import STOP_WORDS
 from osler.retrieve.asked import AskedQuestion
 from osler.retrieve.entity_names import ReadText, fold_words, packaged_names
 from osler.retrieve.lexicon import packaged_lexicon
-from osler.retrieve.naming import find_respelt, telling_words
-from osler.text import has_cjk, split_sentences
+from osler.retrieve.naming import find_respelt
+from osler.text import has_cjk
 from osler.types import Language
 
 _CELL = " | "
 """Between the cells of a table's row, of which the first names what the row is about."""
-_ARTICLE = re.compile(r"^(?:an?|the) ", re.IGNORECASE)
-_IN_WHOM = re.compile(
-    r" in (?:an? |the |my )?(?:child(?:ren)?|adults?|infants?|bab(?:y|ies)|newborns?|neonates?"
-    r"|toddlers?|pregnancy|pregnant women|elderly|older (?:people|adults))$",
-    re.IGNORECASE,
-)
 _SHORTEST = 5
 """Letters of what a patient may be without."""
 _WITHOUT = re.compile(
@@ -41,33 +35,6 @@ _IN = (
     r"(?<!out )\b{} (?:(?:an?|the|acute|severe|mild|chronic"
     r"|(?:people|patients?|someone|somebody) with) )*"
 )
-
-
-def find_subjects(text: str) -> list[str]:
-    """Names of what the sentences ask one thing of; none of what is asked in other ways.
-
-    Where no sentence names what it asks about, it is what another says that somebody has.
-    """
-    words = read_words()
-    sentences = [text[start:end].strip(" ?.!") for start, end in split_sentences(text)]
-    if found := list(filter(None, (_name_in(words.frames, one) for one in sentences))):
-        return found
-    told = {one: _name_in(words.patient_frames, one) for one in sentences}
-    others = [one for one, name in told.items() if not name]
-    further = (word for other in others for word in telling_words(other))
-    if not others or not all(map(words.asked_of.match, further)):
-        return []
-    return list(filter(None, told.values()))
-
-
-def _name_in(frames: Sequence[re.Pattern[str]], sentence: str) -> str:
-    """The name that a frame has in the sentence; "" where none fits, or what it has is no name."""
-    match = next(filter(None, (frame.fullmatch(sentence) for frame in frames)), None)
-    if match is None:
-        return ""
-    named = _ARTICLE.sub("", next(filter(None, match.groupdict().values())))
-    bare = _IN_WHOM.sub("", named.strip())
-    return bare if telling_words(bare) and not read_words().relates.search(bare) else ""
 
 
 @dataclass(frozen=True)
@@ -112,6 +79,12 @@ class AskedFacts:
         return [
             name for name, words in read_words().conditions.items() if words.search(self.asked.text)
         ]
+
+    @cached_property
+    def matters(self) -> list[re.Pattern[str]]:
+        """What a sentence says that tells of the matters of daily life asked about."""
+        pairs = read_words().matters
+        return [told for asked, told in pairs if asked.search(self.asked.text)]
 
     @cached_property
     def subjects(self) -> list[tuple[str, tuple[str, ...]]]:
@@ -263,6 +236,15 @@ def lacks_condition(
     return any(not read_words().conditions[name].search(quote.near) for name in asked)
 
 
+def lacks_matter(facts: AskedFacts, quote: ReadQuote) -> bool:
+    """It is asked about a matter of daily life, as driving or a missed dose, and it says nothing of
+    that, or not of the drug."""
+    if not facts.matters:
+        return False
+    tells = all(told.search(f"{quote.heading}. {quote.sentence}") for told in facts.matters)
+    return not tells or is_of_another_drug(facts, quote)
+
+
 def is_dose_of_other_patients(facts: AskedFacts, quote: ReadQuote) -> bool:
     """A dose is asked for in a state of the patient, and the sentence has one that is not for it.
     Of 47 such questions, dev and seen, it takes two wrong answers and no right one."""
@@ -349,6 +331,7 @@ CHECKS: Mapping[str, Callable[[AskedFacts, ReadQuote], bool]] = {
     "another subject": is_of_another_subject,
     "condition": lacks_condition,
     "state": partial(lacks_condition, among={"pregnancy", "breastfeeding", "alcohol"}),
+    "matter": lacks_matter,
     "dose of other patients": is_dose_of_other_patients,
     "both": names_one_of_two,
     "background": is_background,
@@ -364,6 +347,7 @@ DECISIVE = frozenset(
         "another drug by name",
         "dose of other patients",
         "no dose",
+        "matter",
     }
 )
 """Checks that count as several: what is about something else is no answer, however near."""
