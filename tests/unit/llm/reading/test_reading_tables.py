@@ -198,6 +198,12 @@ DEBRIS = [
     "好的，以下是答案。",
     "希望对您有帮助！",
     "如有其他问题，请告诉我。",
+    "If you need further information, feel free to ask!",
+    "If you have any other questions or concerns, I'm happy to help.",
+    "Please do not hesitate to reach out.",
+    "希望以上信息对您有所帮助。",
+    "希望能帮到您！",
+    "如果您还有任何疑问，欢迎随时提问。",
 ]
 SAID = [
     "Oral iron treats it.",
@@ -210,6 +216,15 @@ SAID = [
     "答案是铁剂。",
     "Iron:",
     "Below is a threshold of 12 g/dl.",
+    "If you have chest pain, call an ambulance and ask for help.",
+    "If you have severe pain, seek help at once.",
+    "If you need help breathing, call 999.",
+    "If you have any concerns about the wound, see a doctor.",
+    "Do not hesitate to give adrenaline.",
+    "If you have further questions, ask the nurse [1].",
+    "如有任何呼吸困难，请立即就医。",
+    "如果有任何胸痛，应立即停药。",
+    "希望能怀孕的女性应停用异维A酸。",
 ]
 
 

@@ -130,20 +130,26 @@ _LABEL = (
 _LABELLED = re.compile(rf"^\W*(?:{_LABEL})\W*?[:：]\W*?(?=[^\W_]|\(|（|\[|<|\\|$)", re.IGNORECASE)
 _HEADING = re.compile(rf"^\s*#{{1,6}}\s*\**(?:{_LABEL})\**\s*$", re.IGNORECASE)
 """A heading without a colon, which in a sentence would be one ("The answer")."""
+_INVITES = r"(?:feel free|(?:don't|do not) hesitate) to (?:ask|reach out|follow up|(?:\w+ )?me)"
+_MATTERS = r"(?:questions?|concerns?|information|details?|clarifications?|assistance|help)"
+# "If you have concerns, ask your doctor" is advice: who invites speaks of what it does itself.
+_TO_ME = rf"(?:ask(?: me| away)?\W*$|{_INVITES}|let me\b|i(?:'m|'ll| am| will| can)\b)"
 _COURTESY = re.compile(
     r"^\W*(?:"
     r"(?:sure|certainly|of course|absolutely|okay|ok|alright|great|great question|thank you"
     r"|thanks)(?:\W*$|[,!. ]+(?:here|let me|i(?:'ll| will| can|'d)|below|happy)\b.*)"
     r"|(?:here(?:'s| is| are)|below is)\b.*[:：]\W*$"
     r"|(?:i )?hope (?:this|that|it|my \w+) \w+.*"
-    r"|(?:please )?(?:feel free|don't hesitate|do not hesitate) to\b.*"
+    rf"|(?:please )?(?:{_INVITES})\b.*"
     r"|(?:please )?let me know (?:if|whether|when)\b.*"
-    r"|if you (?:have|need) (?:any )?(?:more|further|other|additional)?\b.*"
-    r"\b(?:ask|know|help|questions?)\b.*"
+    rf"|if you (?:have|need|want) [\w ]*?\b{_MATTERS}\b(?:.*\b{_TO_ME}.*|\W*$)"
     r"|(?:is there|do you have) anything else\b.*"
     r"|let me (?:think|answer|help|look)\b.*[:.!…]\W*$"
     r"|(?:好的|当然|没问题)(?:\W*$|[，,！!。]\s*(?:以下|下面|我).*)"
-    r"|希望(?:这|以上|对您|对你|能).*|如(?:有|果您?还?有)(?:其他|任何|更多|疑问|问题).*|(?:还)?有什么.*帮.*"
+    r"|希望(?:这|以上|我的|能|可以|对[您你]).{0,20}?"
+    r"(?:帮助?到?[您你]|有(?:所|些|一定)?帮助|有用|[解回]答[您你]).*"
+    r"|[如若]果?[您你]?(?:还|仍)?(?:有|需要?)(?:任何|其[他它]|更多|进一步|的)*(?:疑问|问题|信息|帮助|需要)"
+    r"(?:\W*$|.*(?:[诉知问系]我|随时(?:提|问|告|联系)|欢迎).*)|(?:还)?有什么.*帮.*"
     r")$",
     re.IGNORECASE,
 )
@@ -159,7 +165,9 @@ def is_debris(text: str) -> bool:
     said = text.strip()
     if _ANSWER.search(said):
         return False
-    if _SIGNS.match(said) or _COURTESY.match(said) or _HEADING.match(said):
+    # What cites a passage says something.
+    courteous = _COURTESY.match(said) and not CITATION_MARK.search(said)
+    if _SIGNS.match(said) or courteous or _HEADING.match(said):
         return True
     labelled = _LABELLED.match(said)
     return labelled is not None and not said[labelled.end() :].strip()
