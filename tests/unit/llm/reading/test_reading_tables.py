@@ -6,6 +6,7 @@ from osler.llm.core.base import Completion
 from osler.llm.core.thinking import silence_of, spoken_part
 from osler.llm.reading.actions import read_actions
 from osler.llm.reading.answers import (
+    answer_words,
     content_span,
     find_marks,
     find_tags,
@@ -161,6 +162,12 @@ MARKS: dict[str, list[tuple[int, ...]]] = {
     "a range [10-60] mg": [],
     "an array [x]": [],
     "[5-1]": [],
+    "The ratio was 3 (95% CI [2, 5]).": [],
+    "The ratio was 3 (95% confidence interval: [2–5]) [1].": [(1,)],
+    "median 3, IQR [2, 5]": [],
+    "比值比为3（95%可信区间[2, 5]）[1]。": [(1,)],
+    "The confidence interval was wide [2].": [(2,)],
+    "It lies in the normal range [1, 2].": [(1, 2)],
 }
 
 
@@ -253,6 +260,23 @@ def test_what_is_said_is_no_debris(text: str) -> None:
 )
 def test_debris_is_taken_out_of_an_answer(text: str, kept: str) -> None:
     assert without_debris(text) == kept
+
+
+STEPS = "Give iron at once [1]. Repeat after a day [1]. Give salt. Repeat after a day."
+REPEATS = {
+    # One step of a procedure may come twice.
+    STEPS: STEPS,
+    "Oral iron treats it. [1] Oral iron treats it. [1]": "Oral iron treats it. [1]",
+    "Oral iron treats it.\n\n- Iron.\n\nOral iron treats it.\n\n- Iron.\n\nOral iron treats it.": (
+        "Oral iron treats it.\n\n- Iron."
+    ),
+    "Yes. Yes.": "Yes. Yes.",
+}
+
+
+@pytest.mark.parametrize(("text", "kept"), REPEATS.items())
+def test_only_what_is_said_in_a_loop_is_left_out(text: str, kept: str) -> None:
+    assert answer_words(text) == kept
 
 
 SILENCE = {

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -212,7 +213,9 @@ _DECLINES = re.compile(
 DECLINED = "the model declined to answer"
 """What a run notes of it."""
 _SHORT = 12
-"""Characters of a sentence that may well come twice."""
+"""Characters of sentences that may well come twice at once ("Yes. Yes.")."""
+_LOOP = 60
+"""Sentences of one round of a loop, at most."""
 _AGAIN = re.compile(r"(\[\d+\])(?:\s*\1)+")
 _INSTEAD = re.compile(
     r"\W*(?:please |you should |it is best to |i (?:recommend|suggest|advise) )"
@@ -230,19 +233,34 @@ def answer_words(reply: str) -> str:
 
 
 def _without_repeats(text: str) -> list[str]:
-    """The lines of a text without sentences that stood before in it."""
-    known, lines = set[str](), list[str]()
-    for line in text.splitlines():
-        kept, at = "", 0
-        for start, end in split_sentences(line):
-            words = bare_words(line[start:end])
-            # A lone mark after its sentence, and short sentences ("Yes."), may come again.
-            kept += "" if words in known else line[at:end]
-            known |= {words} if len(words) > _SHORT else set()
-            at = end
-        if kept.strip() or not line.strip():
-            lines.append(kept.strip() if not kept.startswith((" ", "\t")) else kept.rstrip())
-    return lines
+    """The lines of a text without what it says in a loop: sentences that come again at once.
+
+    What comes again later may be a step of a procedure ("Repeat after five minutes.").
+    """
+    lines = text.splitlines()
+    spans = [(n, slice(*span)) for n, line in enumerate(lines) for span in split_sentences(line)]
+    said = [(n, span, bare_words(lines[n][span])) for n, span in spans]
+    # A lone mark belongs to the sentence before it.
+    said = [one for one in said if one[2]]
+    looped = [said[at] for at in _find_loops([words for *_, words in said])]
+    for n, span, _ in reversed(looped):
+        lines[n] = lines[n][: span.start] + lines[n][span.stop :].lstrip()
+    emptied = {n for n, *_ in looped if not lines[n].strip()}
+    return [line.rstrip() for n, line in enumerate(lines) if n not in emptied]
+
+
+def _find_loops(said: Sequence[str]) -> list[int]:
+    """The places of sentences that only say again what stands just before them."""
+    found, at = list[int](), 1
+    while at < len(said):
+        sizes = (n for n in range(1, min(at, _LOOP) + 1) if said[at] == said[at - n])
+        blocks = (said[at - n : at] for n in sizes if said[at : at + n] == said[at - n : at])
+        block = next((one for one in blocks if sum(map(len, one)) > _SHORT), None)
+        while block and at < len(said) and said[at] == said[at - len(block)]:
+            found.append(at)
+            at += 1
+        at += 1
+    return found
 
 
 def bare_words(sentence: str) -> str:
@@ -275,7 +293,12 @@ _SQUARE = (
 )
 _ROUND = rf"[(（][ \t]*(?:see[ \t]+|from[ \t]+|见)?{_NOUN}[ \t]*[:：#]?[ \t]*{_LIST}[ \t]*[)）]"
 _RAISED = rf"<sup>[ \t]*\[?{_LIST}\]?[ \t]*</sup>"
-_MARK = re.compile(rf"{_SQUARE}|{_ROUND}|{_RAISED}", re.IGNORECASE)
+# "95% CI [2, 5]" and "IQR [2-5]" are no marks; "in the normal range [1, 2]" has one.
+_SPREAD = (
+    r"(?:\bCI|\bCrI|\bIQR|(?:confidence|credible) intervals?|interquartile range|[(（]range"
+    rf"|(?:置信|可信)区间)[ \t]*[:：为]?[ \t]*[\[［]{_N}{_JOIN}{_N}[\]］]"
+)
+_MARK = re.compile(rf"(?P<spread>{_SPREAD})|{_SQUARE}|{_ROUND}|{_RAISED}", re.IGNORECASE)
 _URL = re.compile(r"\(https?://[^)\s]*\)|†[^\]】]*")
 _PART = re.compile(rf"(?P<first>{_N})(?:[ \t]*[-–—~～至][ \t]*(?:\^|#)?(?P<last>{_N}))?")
 
@@ -294,6 +317,7 @@ def find_marks(text: str) -> list[Mark]:
     found = (
         Mark(_read_numbers(match.group()), match.start(), match.end())
         for match in _MARK.finditer(text)
+        if match["spread"] is None
     )
     return [mark for mark in found if mark.numbers]
 
