@@ -198,9 +198,12 @@ def _clean_line(line: str) -> str | None:
     return kept.lstrip() if label else (kept or None)
 
 
+# "I cannot recommend NSAIDs in pregnancy" answers.
 _HELPS = (
-    r"(?:help|assist|advise|comment|respond|discuss|offer|engage|comply|continue|do that|recommend"
+    r"(?:(?:help|assist|comment|respond|discuss|engage|comply|do that"
     r"|(?:answer|provide|give)\b.{0,30}\b(?:medical|health|advice|diagnos|that|this))"
+    r"|(?:recommend|advise|offer|continue)(?:\W*$| (?:th(?:is|at)\W*$|(?:to )?you\b|anything|with\b"
+    r"|(?:any |an? )?(?:specific|particular|medical|health|personal|advice|diagnos))))"
 )
 _DECLINES = re.compile(
     r"\W*(?:(?:i'm|i am|we're|we are)\s+(?:really\s+|very\s+|so\s+)?sorry\b[,.]?\s*(?:but\s+)?"
@@ -274,6 +277,8 @@ def declines(text: str) -> bool:
     said = [text[start:end] for start, end in split_sentences(text)]
     said = [sentence for sentence in said if not is_debris(sentence)]
     if not said or _DECLINES.match(said[0].replace("’", "'")) is None:
+        return False
+    if CITATION_MARK.search(text):  # what cites a passage says something
         return False
     return all(_DECLINES.match(one) or _INSTEAD.match(one) for one in said[1:])
 
