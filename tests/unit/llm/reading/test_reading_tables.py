@@ -120,6 +120,11 @@ ACTIONS: dict[str, list[tuple[str, str, str]]] = {
         ("conclusion", "", "Iron. [1]\n\nSummary: it helps."),
     ],
     "Conclusion: Iron.\nUser_Query: and now?\nConclusion: Salt.": [("conclusion", "", "Iron.")],
+    "Question: What is it?\nThought: I look.\nConclusion: Iron.": [
+        THOUGHT,
+        ("conclusion", "", "Iron."),
+    ],
+    "Iron. [1]\nQuestion: and now?\nConclusion: Salt.": [("untagged", "", "Iron. [1]")],
     "Tool_Use: GOOGLE": [("tool_use", "GOOGLE", "")],
     "Oral iron treats it. [1]": [("untagged", "", "Oral iron treats it. [1]")],
     "": [],
@@ -287,6 +292,7 @@ SILENCE = {
         Completion("Okay, the user asks about iron. Let me", finish="length"),
         "cut",
     ),
+    "cut, in Chinese, begins like a thought": (Completion("好的，口服铁剂", finish="length"), ""),
     "cut, in Chinese": (Completion("好的，用户问的是铁剂", finish="length"), "cut"),
     "an answer that was cut": (Completion("Oral iron treats", finish="length"), ""),
     "thought and then nothing": (Completion("<think>Iron.</think>"), "thought"),
@@ -294,6 +300,8 @@ SILENCE = {
     "nothing": (Completion(" \n"), "empty"),
     "a thought and a reply": (Completion("<think>Is it?</think>Iron."), ""),
     "begins like a thought": (Completion("Okay, iron."), ""),
+    "cut, begins like a thought": (Completion("Well, iron is", finish="length"), ""),
+    "cut, thinks aloud": (Completion("Okay, so I need to think", finish="length"), "cut"),
 }
 
 
