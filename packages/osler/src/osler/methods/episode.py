@@ -196,7 +196,8 @@ class Episode:
                 self.hits.append(hit)
 
     def list_documents(self, hits: Sequence[Hit] | None = None) -> list[str]:
-        """Numbered texts of `hits` (by default all), as many as fit; a passage keeps its number."""
+        """Numbered texts of `hits` (by default all), the first that fit; a passage keeps its
+        number, and one that was not kept has none of theirs."""
         numbers = {hit.passage.id: n for n, hit in enumerate(self.hits, 1)}
         shown: list[str] = []
         # The first passage always fits: a prompt without any would be another method.
@@ -204,8 +205,9 @@ class Episode:
         for hit in self.hits if hits is None else hits:
             room -= len(hit.passage.text)
             if room < 0 and shown:
+                self.run.unread = True
                 break
-            number = numbers.get(hit.passage.id, len(shown) + 1)
+            number = numbers.setdefault(hit.passage.id, len(numbers) + 1)
             shown.append(f"{citation_mark(number)} {hit.passage.heading}: {hit.passage.text}")
         return shown
 
