@@ -154,6 +154,13 @@ _COURTESY = re.compile(
     r")$",
     re.IGNORECASE,
 )
+_LED_IN = re.compile(
+    r"^\W*(?:(?:so|thus|therefore|hence),? )?(?:the|my) "
+    r"(?:(?:final|correct|right|best|most likely) )?(?:answer|option)"
+    r"(?: to (?:the|your|this) question)? (?:is|would be)[ :]+"
+    r"|^\W*(?:(?:因此|所以|故)[，,]?)?(?:最终|正确|最佳)?(?:答案|选项)应?[是为][:：]?\s*",
+    re.IGNORECASE,
+)
 _SIGNS = re.compile(r"^(?:[\s*_`#$=~\-–—.:：|>]|\d{1,2}[.)、]|```\w*|</?\w+>)*$")
 _OPEN_FENCE = re.compile(r"^[ \t]*(?:```\w*|~~~\w*|\$\$)[ \t]*$\n?", re.MULTILINE)
 _BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*", re.DOTALL)
@@ -270,6 +277,11 @@ def bare_words(sentence: str) -> str:
     """A sentence as it is compared: without marks, case and signs around it."""
     plain = CITATION_MARK.sub("", plain_marks(sentence))
     return " ".join(plain.casefold().split()).strip(" .。!！*_`\"'")
+
+
+def without_lead(sentence: str) -> str:
+    """A sentence without "The answer is": those words are of the reply, not of the matter."""
+    return _LED_IN.sub("", sentence)
 
 
 def declines(text: str) -> bool:
