@@ -193,8 +193,8 @@ class _DraftReader:
 
     def _find_borne(self, text: str, marked: Sequence[Hit]) -> list[Hit]:
         """The hits that bear the text out by its words: those marked, else the best of the rest."""
-        confirmed = self._confirm_marks(text, marked)
-        if confirmed and self._is_disputed(text, marked):
+        confirmed = self._confirm_marks(without_lead(text), marked)
+        if confirmed and self._is_disputed(without_lead(text), marked):
             return []
         return confirmed or self._find_unmarked(text)
 
@@ -211,7 +211,7 @@ class _DraftReader:
 
     def _support_together(self, text: str, marked: Sequence[Hit]) -> Support:
         together = "\n".join(self.passage_of(hit).whole for hit in marked)
-        return find_support(without_lead(text), read_passage("", together), self.question.text)
+        return find_support(text, read_passage("", together), self.question.text)
 
     def _find_unmarked(self, text: str) -> list[Hit]:
         """The best of the hits that the answer rests on, where it has nearly all that is said."""
@@ -237,7 +237,7 @@ class _DraftReader:
             # Led in by words of its own ("As ordered: …"), an order is no part of its passage.
             if is_foreign(hit.passage.text, quote.start, quote.end, self.question.text):
                 return Support(0.0, ())
-        return find_support(without_lead(text), passage, self.question.text)
+        return find_support(text, passage, self.question.text)
 
     def passage_of(self, hit: Hit) -> ReadPassage:
         one = hit.passage
