@@ -150,11 +150,11 @@ class Episode:
         reply = await complete(
             self.kit.model, messages, sampling, self.run, role=ROLE, prompt=prompt.identity
         )
-        self._mind_silence(reply)
+        self._end_if_silent(reply)
         return reply
 
-    def _mind_silence(self, reply: Completion) -> None:
-        """Ends the method where replies in succession say nothing: the next would not either."""
+    def _end_if_silent(self, reply: Completion) -> None:
+        """Raises `ModelSilent` after `_SILENCES` replies in a row without an answer."""
         silent = note_decline(reply, self.run) or bool(self.run.unsaid)
         self._silences = self._silences + 1 if silent else 0
         if self._silences == _SILENCES:
@@ -228,9 +228,8 @@ class Episode:
         """
         question, said = self.question, answer.strip()
         letter = match_option(said, question)
-        # A reason that says the answer already says it once.
-        told = bare_words(said) in bare_words(reason) if said else False
-        words = " ".join(filter(None, (reason.strip(), "" if told else said)))
+        already_said = bool(said) and bare_words(said) in bare_words(reason)
+        words = reason.strip() if already_said else f"{reason.strip()} {said}".strip()
         self.decision = Decision(letter, words, tuple(hit.passage.id for hit in passages))
         if letter is None:
             self.draft = words

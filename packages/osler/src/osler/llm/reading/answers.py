@@ -200,7 +200,10 @@ def _clean_line(line: str) -> str | None:
         # A mark after the full stop belongs to the sentence before.
         lead = _LEADING_MARKS.match(rest, start)
         said = lead.end() if lead else start
-        kept += rest[at : end if not is_debris(rest[said:end]) else said if lead else at]
+        if not is_debris(rest[said:end]):
+            kept += rest[at:end]
+        elif lead:  # only the mark stays
+            kept += rest[at:said]
         at = end
     return kept.lstrip() if label else (kept or None)
 
