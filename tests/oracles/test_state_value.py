@@ -7,7 +7,7 @@ Eq. 4: cppl = exp(-(ln 1/2 + ln 1/4 + ln 1/8) / 3) = exp(6 ln 2 / 3) = 2^2 = 4.
 Eq. 5: uct = 1/2 ln 2 + 1/4 · 2 ln 2 + 1/8 · 3 ln 2 = (4 + 4 + 3)/8 ln 2 = 11/8 ln 2.
 """
 
-from math import e, log
+from math import e, isfinite, log
 
 import pytest
 from hypothesis import given
@@ -38,6 +38,11 @@ def test_equation_5_is_not_monotone() -> None:
 
 def test_uncertainty_is_a_sum_not_a_mean() -> None:
     assert uct(THREE + THREE) == pytest.approx(2 * uct(THREE), abs=1e-9)
+
+
+def test_a_token_that_the_server_does_not_tell_leaves_both_values_numbers() -> None:
+    assert isfinite(cppl([-9999.0]))
+    assert isfinite(uct([float("-inf")]))
 
 
 def test_perplexity_does_not_grow_with_length() -> None:

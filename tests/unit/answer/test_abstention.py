@@ -20,6 +20,10 @@ DECLINED = [
     "Sorry, I can't assist with this request.",
     "As an AI language model, I cannot answer medical questions.",
     "抱歉，我无法回答医疗问题。请咨询医生。",
+    "I can't recommend any specific treatment.",
+    "I'm sorry, but I cannot offer medical advice on this.",
+    "I cannot advise you on this. Please see a doctor.",
+    "I cannot continue.",
 ]
 ANSWERS = [
     "Iron cannot help with this. Please take folate.",
@@ -27,6 +31,9 @@ ANSWERS = [
     "Sorry states are treated with iron.",
     "Please take iron.",
     "I'm sorry to hear that. Iron helps.",
+    "I can't recommend iron in infections: it feeds the germs.",
+    "I cannot advise taking iron with milk.",
+    "I cannot help with this without a test of ferritin [1].",
     "",
 ]
 

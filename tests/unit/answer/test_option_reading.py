@@ -148,6 +148,63 @@ def test_several_letters_are_read_in_the_question_s_order(
     assert written_options(reply, DRUGS) == letters
 
 
+SCANS = Question("scan", "首选检查？", ("B超", "CT", "X线平片", "D二聚体"), language="zh")
+PEPTIDE = Question("pep", "What is low?", ("C peptide", "Glucagon", "Cortisol", "D-dimer"))
+GROUPS = Question("dose", "Which dose?", ("5 mg", "5.5 mg", "2.5 mg", "1 g"))
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "letter"),
+    [
+        (SCANS, "胆囊结石首选B超检查[1]。", "A"),
+        (SCANS, "正确答案是B超检查。", "A"),
+        (SCANS, "答案：B超", "A"),
+        (SCANS, "<answer>B超</answer>", "A"),
+        (SCANS, "答案：CT", "B"),
+        (SCANS, "答案：D二聚体", "D"),
+        (SCANS, "答案：C反应蛋白", None),
+        (SCANS, "答案是C X线平片", "C"),
+        (SCANS, "答案是CX线平片", None),
+        (SCANS, "首选C。", "C"),
+        (SCANS, "选B项", "B"),
+        (SCANS, "选B是因为快", "B"),
+        (PEPTIDE, "The answer is C peptide, which is low when insulin was injected [1].", "A"),
+        (PEPTIDE, "The correct answer is D dimer [1].", "D"),
+        (PEPTIDE, "The answer is B cell lymphoma.", None),
+        (PEPTIDE, "Answer: A 45-year-old man needs troponin.", None),
+        (PEPTIDE, "Answer: B Glucagon", "B"),
+        (PEPTIDE, "The answer is A C-peptide level.", "A"),
+        (PEPTIDE, "Answer: B and nothing else", "B"),
+        (PEPTIDE, "<answer>B glucagon injected</answer>", "B"),
+        (PEPTIDE, "Answer: Glucagon and Cortisol", None),
+        (GROUPS, "The answer is 5.5 mg.", "B"),
+        (GROUPS, "The answer is 5 mg/kg.", None),
+        (GROUPS, "**Answer: 2.5 mg**", "C"),
+    ],
+)
+def test_a_letter_that_begins_a_word_or_a_wording_is_no_choice_of_its_own(
+    question: Question, reply: str, letter: str | None
+) -> None:
+    assert written_option(reply, question) == letter
+
+
+@pytest.mark.parametrize(
+    ("reply", "letter"),
+    [
+        ("Answer: No", "B"),
+        ("The answer is no.", "B"),
+        ("The answer is not known.", None),
+        ("No, it is not.", "B"),
+        ("No trial was done.", None),
+        ("Maybe.", "C"),
+    ],
+)
+def test_an_option_s_own_wording_is_read_where_a_letter_would_be(
+    reply: str, letter: str | None
+) -> None:
+    assert written_option(reply, YES_NO) == letter
+
+
 YES_NO = Question("yn", "Is it so?", ("yes", "no", "maybe"))
 IRON = Question("iron", "What is missing?", ("iron", "iron and folate", "folate"))
 

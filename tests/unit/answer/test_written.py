@@ -50,6 +50,23 @@ async def test_a_mark_after_the_full_stop_belongs_to_the_sentence_before() -> No
     ]
 
 
+@pytest.mark.parametrize(
+    ("said", "cites"),
+    [
+        ("The answer is intramuscular adrenaline [1].", (1,)),
+        ("So the correct option is adrenaline into the outer thigh [1].", (1,)),
+        ("The answer is cetirizine [1].", ()),
+        ("The drug of choice is adrenaline [1].", ()),
+    ],
+)
+async def test_what_is_called_the_answer_is_held_against_the_passage_without_that_name(
+    said: str, cites: tuple[int, ...]
+) -> None:
+    answer = await written(said)
+    assert answer.statements[0].text == said.replace(" [1]", "")
+    assert answer.statements[0].cites == cites
+
+
 async def test_a_mark_that_the_passage_does_not_bear_out_is_not_believed() -> None:
     answer = await written("Surgery is always required within one hour [1].")
     assert answer.statements[0].cites == ()
@@ -286,3 +303,4 @@ async def test_a_tagged_answer_to_an_open_question_is_kept_where_nothing_before_
     said = await written("Give oral iron. <answer>oral iron</answer>")
     assert said.text.count("ral iron") == 1
     assert "unknown" not in (await written("It is a drug. <answer>unknown</answer>")).text
+    assert (await written("<Answer>oral iron</Answer>")).text == "oral iron"

@@ -185,6 +185,16 @@ async def test_a_failure_of_a_kind_that_is_not_known_is_named(tmp_path: Path) ->
             await WrappedRetriever("rag", None, TapePlayer(Tape.read(path))).search("铁", k=3)
 
 
+async def test_a_reply_with_a_line_end_of_unicode_is_read_back(tmp_path: Path) -> None:
+    tape, said = Tape(), "Iron\u2028helps.\x85 Yes.\x0c"
+
+    async def reply() -> Completion:
+        return Completion(said)
+
+    await tape.call("complete", ("scripted", (), {}), reply)
+    assert written(tape, tmp_path / "tape.jsonl").entries[0].reply["text"] == said
+
+
 async def test_tape_is_human_readable_json_lines(tmp_path: Path) -> None:
     await recorded(tmp_path / "tape.jsonl")
     head, first, *rest = map(json.loads, (tmp_path / "tape.jsonl").read_text("utf-8").splitlines())

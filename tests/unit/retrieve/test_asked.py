@@ -83,6 +83,7 @@ def vocabulary(*words: str) -> BaseVocabulary:
         ("Hi there, what is gout? Thanks in advance.", "what is gout?"),
         ("Good morning doctor, I hope you are well. what is gout?", "what is gout?"),
         ("Dear doctor, what is gout? Thank you very much!", "what is gout?"),
+        ("What is gout? Ta", "What is gout?"),
         ("Good morning. Hello. What is gout? Many thanks. Cheers", "What is gout?"),
         ("您好，请问痛风怎么治疗？谢谢医生", "痛风怎么治疗？"),
         ("医生您好！痛风怎么治疗？", "痛风怎么治疗？"),
@@ -124,11 +125,11 @@ def test_what_has_no_question_in_it_is_read_as_it_stands(written: str) -> None:
         "Does taking thanks to aspirin help in stroke?",
         "Deafness after gentamicin?",
         "What helps a patient who says cheers too often in dementia",
+        "treatment of TA",
     ],
 )
 def test_a_word_that_begins_like_a_courtesy_stays(written: str) -> None:
-    kept = "dose aspirin in stroke?" if written.startswith("Hi-") else written
-    assert strip_courtesies(written).endswith(kept)
+    assert strip_courtesies(written) == written
 
 
 # Letters

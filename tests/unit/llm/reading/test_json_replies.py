@@ -2,7 +2,7 @@
 
 import pytest
 
-from osler.llm.reading.json_replies import json_in, json_values, read_json
+from osler.llm.reading.json_replies import json_in, json_values, read_json, read_list
 
 GOOD = {"name": "aspirin", "doses": [1, 2]}
 
@@ -51,6 +51,13 @@ def test_python_writes_true_and_none_in_its_own_way() -> None:
 @pytest.mark.parametrize("text", ["[" * 50_000, "{" * 50_000, "{'" * 20_000])
 def test_endless_openings_end(text: str) -> None:
     assert json_in(text, text[0]) is None
+
+
+def test_a_bullet_is_no_part_of_an_item_and_a_number_of_its_name_is() -> None:
+    lines = "1. 25-hydroxyvitamin D\n2) 5-HT3 antagonists\n- 6-mercaptopurine\n* 2,3-DPG\n1.5 mg"
+    items = ["25-hydroxyvitamin D", "5-HT3 antagonists", "6-mercaptopurine", "2,3-DPG", "1.5 mg"]
+    assert read_list(lines, 9) == items
+    assert read_list("•铁剂\n2、叶酸", 9) == ["铁剂", "叶酸"]
 
 
 def test_surrogates_are_joined() -> None:

@@ -6,6 +6,7 @@ from osler.llm.core.base import Completion
 from osler.llm.core.thinking import silence_of, spoken_part
 from osler.llm.reading.actions import read_actions
 from osler.llm.reading.answers import (
+    answer_words,
     content_span,
     find_marks,
     find_tags,
@@ -119,6 +120,11 @@ ACTIONS: dict[str, list[tuple[str, str, str]]] = {
         ("conclusion", "", "Iron. [1]\n\nSummary: it helps."),
     ],
     "Conclusion: Iron.\nUser_Query: and now?\nConclusion: Salt.": [("conclusion", "", "Iron.")],
+    "Question: What is it?\nThought: I look.\nConclusion: Iron.": [
+        THOUGHT,
+        ("conclusion", "", "Iron."),
+    ],
+    "Iron. [1]\nQuestion: and now?\nConclusion: Salt.": [("untagged", "", "Iron. [1]")],
     "Tool_Use: GOOGLE": [("tool_use", "GOOGLE", "")],
     "Oral iron treats it. [1]": [("untagged", "", "Oral iron treats it. [1]")],
     "": [],
@@ -161,6 +167,12 @@ MARKS: dict[str, list[tuple[int, ...]]] = {
     "a range [10-60] mg": [],
     "an array [x]": [],
     "[5-1]": [],
+    "The ratio was 3 (95% CI [2, 5]).": [],
+    "The ratio was 3 (95% confidence interval: [2–5]) [1].": [(1,)],
+    "median 3, IQR [2, 5]": [],
+    "比值比为3（95%可信区间[2, 5]）[1]。": [(1,)],
+    "The confidence interval was wide [2].": [(2,)],
+    "It lies in the normal range [1, 2].": [(1, 2)],
 }
 
 
@@ -198,6 +210,12 @@ DEBRIS = [
     "好的，以下是答案。",
     "希望对您有帮助！",
     "如有其他问题，请告诉我。",
+    "If you need further information, feel free to ask!",
+    "If you have any other questions or concerns, I'm happy to help.",
+    "Please do not hesitate to reach out.",
+    "希望以上信息对您有所帮助。",
+    "希望能帮到您！",
+    "如果您还有任何疑问，欢迎随时提问。",
 ]
 SAID = [
     "Oral iron treats it.",
@@ -210,6 +228,15 @@ SAID = [
     "答案是铁剂。",
     "Iron:",
     "Below is a threshold of 12 g/dl.",
+    "If you have chest pain, call an ambulance and ask for help.",
+    "If you have severe pain, seek help at once.",
+    "If you need help breathing, call 999.",
+    "If you have any concerns about the wound, see a doctor.",
+    "Do not hesitate to give adrenaline.",
+    "If you have further questions, ask the nurse [1].",
+    "如有任何呼吸困难，请立即就医。",
+    "如果有任何胸痛，应立即停药。",
+    "希望能怀孕的女性应停用异维A酸。",
 ]
 
 
@@ -240,6 +267,23 @@ def test_debris_is_taken_out_of_an_answer(text: str, kept: str) -> None:
     assert without_debris(text) == kept
 
 
+STEPS = "Give iron at once [1]. Repeat after a day [1]. Give salt. Repeat after a day."
+REPEATS = {
+    # One step of a procedure may come twice.
+    STEPS: STEPS,
+    "Oral iron treats it. [1] Oral iron treats it. [1]": "Oral iron treats it. [1]",
+    "Oral iron treats it.\n\n- Iron.\n\nOral iron treats it.\n\n- Iron.\n\nOral iron treats it.": (
+        "Oral iron treats it.\n\n- Iron."
+    ),
+    "Yes. Yes.": "Yes. Yes.",
+}
+
+
+@pytest.mark.parametrize(("text", "kept"), REPEATS.items())
+def test_only_what_is_said_in_a_loop_is_left_out(text: str, kept: str) -> None:
+    assert answer_words(text) == kept
+
+
 SILENCE = {
     "a reply": (Completion("Iron."), ""),
     "cut in the text": (Completion("<think>Is it iron", finish="length"), "cut"),
@@ -248,6 +292,7 @@ SILENCE = {
         Completion("Okay, the user asks about iron. Let me", finish="length"),
         "cut",
     ),
+    "cut, in Chinese, begins like a thought": (Completion("好的，口服铁剂", finish="length"), ""),
     "cut, in Chinese": (Completion("好的，用户问的是铁剂", finish="length"), "cut"),
     "an answer that was cut": (Completion("Oral iron treats", finish="length"), ""),
     "thought and then nothing": (Completion("<think>Iron.</think>"), "thought"),
@@ -255,6 +300,8 @@ SILENCE = {
     "nothing": (Completion(" \n"), "empty"),
     "a thought and a reply": (Completion("<think>Is it?</think>Iron."), ""),
     "begins like a thought": (Completion("Okay, iron."), ""),
+    "cut, begins like a thought": (Completion("Well, iron is", finish="length"), ""),
+    "cut, thinks aloud": (Completion("Okay, so I need to think", finish="length"), "cut"),
 }
 
 

@@ -54,6 +54,16 @@ REFUSALS = [
     "没有足够的信息回答该问题。",
     "我不知道。",
     "现有证据没有说明。",
+    "Please provide more information about the patient.",
+    "I cannot answer this. Please ask your doctor.",
+    "The references do not mention this [1].",
+    "I cannot determine the answer from these passages [1][2].",
+    "None of them mentions the dose.",
+    "请提供更多信息。",
+    "无法确定，需要更多信息。",
+    "无法判断，请咨询医生。",
+    "资料没有提到这一点，建议咨询医生。",
+    "信息不足以回答该问题。",
 ]
 
 ANSWERS = [
@@ -86,6 +96,18 @@ ANSWERS = [
     "不能用于孕妇",
     "无症状",
     "资料没有提到剂量，但常用剂量为500毫克。",
+    "Please give the child paracetamol 15 mg/kg every six hours.",
+    "Please see a doctor at once if the child is drowsy.",
+    "None of them contains alcohol.",
+    "Neither of them provides protection against HIV.",
+    "This could not be determined by ultrasound in a third of women [1].",
+    "需要补充叶酸0.4毫克，从孕前3个月开始。",
+    "请补充水分和电解质。",
+    "需要提供氧疗。",
+    "需要咨询医生后服用。",
+    "难以判断，应行CT检查。",
+    "无法确定，需活检。",
+    "证据不足以推荐常规使用。",
 ]
 
 

@@ -44,6 +44,12 @@ YES = [
     "Good",
     "The dialogue is sound. Verdict: good",
     "<answer>pass</answer>",
+    "Good because it is sound.",
+    "是的，文档支持。",
+    "是",
+    "对，文档支持。",
+    "能回答。",
+    "**正确**",
 ]
 NO = [
     "<answer>no</answer>",
@@ -62,6 +68,9 @@ NO = [
     "<answer>no</answer>\nYes, I am sure of it.",
     "<answer>bad</answer>",
     "<answer>not correct</answer>",
+    "不能回答。",
+    "错。",
+    "正确答案：否",
 ]
 NEITHER = [
     "",
@@ -71,6 +80,17 @@ NEITHER = [
     "notable",
     "yes or no",
     "Noted.",
+    "Good question. The documents do not answer it.",
+    "Right, so the documents do not mention it.",
+    "No doubt they support it.",
+    "对不起，文档没有回答该问题。",
+    "对于这个问题，文档没有给出答案。",
+    "好的，这些文档与问题不相关。",
+    "是否相关：否",
+    "判断：是否能回答问题：否",
+    "能否回答：否",
+    "可以看出，文档没有回答。",
+    "不仅如此，文档支持。",
 ]
 
 
@@ -108,6 +128,10 @@ NAMED = [
     ("First [2]. <answer>[2] and [3]</answer>", [2, 3]),
     ("<answer>1、3</answer>", [1, 3]),
     ("<answer>2</answer> no: <answer>3</answer>", [3]),
+    ("<answer>1-3</answer>", [1, 2, 3]),
+    ("<answer>documents 2 to 3</answer>", [2, 3]),
+    ("<answer>[1][3]</answer>", [1, 3]),
+    ("<answer>none of the above</answer>", []),
 ]
 
 
@@ -126,6 +150,8 @@ def test_numbers_of_documents_are_read_whatever_stands_around_them(
         "<answer>yes</answer>",
         "<answer></answer>",
         "<answer>4</answer>",
+        "<answer>1-4</answer>",
+        "<answer>3-1</answer>",
         "Document 1 is good.",
         "<answer>some",
     ],
@@ -191,6 +217,8 @@ LETTERS = [
     "It is said so.\n\nB",
     "It is said so.\n(B)",
     "<answer>B: it contradicts</answer>",
+    "**B**",
+    "B.",
 ]
 
 
@@ -199,7 +227,17 @@ def test_a_letter_is_read(reply: str) -> None:
     assert read_letter(reply, "ABC") == "B"
 
 
-@pytest.mark.parametrize("reply", ["", "A drug", "<answer>A/B/C</answer>", "<answer>D</answer>"])
+NO_LETTERS = [
+    "",
+    "A drug",
+    "<answer>A/B/C</answer>",
+    "<answer>D</answer>",
+    "Answer: A or B",
+    "答案：A和B",
+]
+
+
+@pytest.mark.parametrize("reply", NO_LETTERS)
 def test_another_letter_is_malformed(reply: str) -> None:
     with pytest.raises(MalformedOutput):
         read_letter(reply, "ABC")

@@ -7,7 +7,7 @@ from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import EvidenceGate
 from osler.answer.written import WrittenComposer
 from osler.errors import SourceUnavailable
-from osler.methods.episode import MethodDeps
+from osler.methods.episode import Episode, MethodDeps
 from osler.methods.single_pass import ChainOfThought, Direct, RetrieveAndRead, fixed_plan
 from osler.retrieve.relevance import OverlapRelevance
 from osler.trace import Asked, PlannedQuery, Retrieved, Run, SourcesPlanned
@@ -27,6 +27,31 @@ def retrieve_and_read(
     model: ScriptedModel, found: Retriever, composer: Composer | None = None
 ) -> RetrieveAndRead:
     return RetrieveAndRead(MethodDeps(model, found, composer or WrittenComposer(), ("book",), k=10))
+
+
+EPISODE_DEPS = MethodDeps(ScriptedModel([]), ScriptedRetriever({}), QUOTING, ())
+
+
+def found_text(name: str, text: str) -> Hit:
+    return Hit(Passage(f"book:{name}#0", text, "book", name), 1.0, 1, "q", "lexical")
+
+
+def test_passages_that_do_not_fit_into_a_prompt_are_said_to_be_unread() -> None:
+    episode = Episode(EPISODE_DEPS, OPEN, Run())
+    episode.keep_hits([found_text("a", "short"), found_text("b", "x" * 15_000)])
+    assert len(episode.list_documents()) == 2
+    assert not episode.run.unread
+    episode.keep_hits([found_text("c", "x" * 15_000)])
+    assert len(episode.list_documents()) == 2
+    assert episode.run.unread
+
+
+def test_a_passage_that_was_not_kept_has_no_other_s_number() -> None:
+    episode = Episode(EPISODE_DEPS, OPEN, Run())
+    first, second, other = (found_text(name, "short") for name in "abc")
+    episode.keep_hits([first, second])
+    shown = episode.list_documents([second, other])
+    assert [one.partition(" ")[0] for one in shown] == ["[2]", "[3]"]
 
 
 async def test_the_model_alone_is_never_grounded() -> None:

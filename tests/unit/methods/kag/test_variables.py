@@ -73,6 +73,11 @@ def test_a_step_s_own_unknown_is_not_filled_in_from_itself() -> None:
         ("阿司匹林、布洛芬", ("阿司匹林", "布洛芬")),
         ("Hit and Run", ("Hit and Run",)),
         ("1,000 mg", ("1,000 mg",)),
+        ("Diabetes Mellitus, Type 2", ("Diabetes Mellitus, Type 2",)),
+        ("Anemia, Sickle Cell; Leukemia, Acute", ("Anemia, Sickle Cell", "Leukemia, Acute")),
+        ("Leukemia, Myeloid, Acute", ("Leukemia, Myeloid, Acute",)),
+        ("fever, cough", ("fever", "cough")),
+        ("type 1, type 2", ("type 1", "type 2")),
         ("It rises, as it does in most patients who take both for a long time.",) * 1
         + (("It rises, as it does in most patients who take both for a long time.",),),
     ],

@@ -60,11 +60,12 @@ async def test_new_passages_stand_behind_those_before_them() -> None:
     assert "- lovastatin isolated\n- terreus described" in second
 
 
-async def test_a_plan_that_asks_nothing_new_ends_the_run() -> None:
-    model, run = ScriptedModel(["<book> lovastatin isolated </book>"]), Run()
+async def test_after_a_plan_that_asks_nothing_new_it_is_read_what_there_is() -> None:
+    said = "Lovastatin was isolated from Aspergillus terreus. [1]"
+    model, run = ScriptedModel(["<book> Lovastatin Isolated </book>", said]), Run()
     solution = await solver(model).solve(QUESTION, run)
-    assert solution.answer.is_silent
-    assert run.usage.searches == 1
+    assert solution.answer.text == said
+    assert (run.usage.searches, run.usage.calls) == (1, 2)
 
 
 async def test_after_the_last_round_it_is_read_what_there_is() -> None:

@@ -106,6 +106,9 @@ def test_source_plan_is_read_in_the_forms_that_models_write(reply: str, read: li
         ("<graph>Diabetes Mellitus, Type 2</graph>", "Diabetes Mellitus, Type 2", ""),
         ("<graph>高血压，首选药物</graph>", "高血压", "首选药物"),
         ("<graph> gout , drugs , dose </graph>", "gout", "drugs , dose"),
+        ('{"graph": [{"query": "dose", "why": "risk", "term": "gout"}]}', "gout", "dose"),
+        ('{"graph": [{"search_query0": "dose", "medical_term0": "gout"}]}', "gout", "dose"),
+        ('{"graph": [{"drug": "gout", "about": "dose"}]}', "gout", "dose"),
     ],
 )
 def test_a_graph_query_is_split_at_its_first_separator(reply: str, term: str, text: str) -> None:

@@ -397,6 +397,8 @@ async def test_a_budget_without_room_for_any_plan_is_spent() -> None:
         ("<suggestion>a<score>1", 1, "a"),
         ("Score: 5", 5, ""),
         ("得分：0", 0, ""),
+        ("**Score:** 4", 4, ""),
+        ("**Score**: 4/5", 4, ""),
         ("e.g. <score>1</score> … <score> 2 </score>", 2, ""),
     ],
 )
@@ -405,7 +407,7 @@ def test_feedback_is_read(reply: str, score: int, suggestion: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["", "fine", "<score>Your score here</score>", "<score>7</score>"]
+    "reply", ["", "fine", "<score>Your score here</score>", "<score>7</score>", "Score: 4/10"]
 )
 def test_no_score_is_malformed(reply: str) -> None:
     with pytest.raises(MalformedOutput):

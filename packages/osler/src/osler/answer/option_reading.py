@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 
 from osler.llm.core.spans import boxed_spans, strip_types
 from osler.llm.reading.verdicts import json_verdicts, lone_last_line
+from osler.text import word_set
 from osler.types import Question
 
 Letters = frozenset[str]
@@ -51,6 +52,19 @@ _DENIED = re.compile(r"\s*(?:错|不|is\s+(?:wrong|incorrect|not)\b|isn't\b|are\
 _LABEL = re.compile(rf"{_MARKS}(?:(?i:option|choice)\b|选项)?")
 # What may follow "A" where it is a letter and no article.
 _GOES_ON = frozenset({"is", "are", "because", "since", "as", "for", "due", "but", "which", "with"})
+# And what follows other letters that begin no name ("C peptide", "B超").
+_GOES_ON_TOO = _GOES_ON | word_set(
+    "and or not rather over in on from by per given based according if that it this these the he"
+    " she they we you while so thus then would should can may has was were seems only alone here"
+    " option"
+)
+_GOES_ON_ZH = "项选是为因由正对错不和与或及即更最可应才故而能"
+# Behind a wording: "5 mg" is not what "5 mg/kg" chooses.
+_ENDS = re.compile(
+    r"\s*(?:$|[.,:](?!\d)|[;!?)\]*_`\"'”’」。，；：！？、）】(（\[<]"
+    r"|(?:and|or|is|are|because|since|as|which|due|but)\b|[和与或及])|检查|治疗"
+)
+_REPLY = re.compile(r"\W*(?:yes|no|maybe|true|false)(?=[.,;:!])", re.IGNORECASE)
 _LEAD = re.compile(rf"^{_MARKS}[A-Za-z]\s*[).,:、：．）]", re.MULTILINE)
 _AFTER_LEAD = ".,:;、：．。，；)）]］】*"
 
@@ -99,6 +113,25 @@ def _whole_words(words: str) -> re.Pattern[str]:
     return re.compile(first + re.escape(words) + last)
 
 
+def _worded(text: str, question: Question) -> Letters:
+    """The options with whose wordings a text begins: "adrenaline", "iron and folate"."""
+    lettered = {_fold(option): letter for letter, option in question.lettered}
+    patterns = {words: _whole_words(words) for words in sorted(lettered, key=len, reverse=True)}
+    left, found = _fold(text).lstrip(" *_`\"'“‘「『([（［【{$:："), set[str]()
+    while words := next((w for w, one in patterns.items() if w and one.match(left)), ""):
+        left = left[len(words) :]
+        if not _ENDS.match(left):
+            break
+        found.add(lettered[words])
+        joined = re.match(rf"\s*{_JOIN}+\s*", left)
+        left = left[joined.end() :] if joined else ""
+    return Letters(found)
+
+
+def _fold(text: str) -> str:
+    return re.sub(r"[\s‐‑–-]+", " ", text.casefold()).strip()
+
+
 def _readings(text: str, question: Question) -> list[Letters]:
     """What the first shape that can be read says, once for each of its occurrences."""
     for shape in (_tagged, _boxed, _in_json, _stated, _alone):
@@ -137,7 +170,9 @@ def _alone(text: str, question: Question) -> Iterator[Letters]:
 
 
 def _read_content(content: str, question: Question) -> Letters:
-    """The letters within a tag or a box."""
+    """The letters within a tag or a box, or the options whose wordings it holds."""
+    if not _LOOSE_LIST.fullmatch(content) and (letters := _worded(content, question)):
+        return letters
     if letters := _letters_at(_LOOSE_LIST, content, question):
         return letters
     return Letters().union(*_boxed(content, question), *_stated(content, question))
@@ -146,12 +181,15 @@ def _read_content(content: str, question: Question) -> Letters:
 def _stated(text: str, question: Question) -> Iterator[Letters]:
     """What is stated in words: "Answer: B", a leading "B.", or nothing but a letter or option."""
     for named in _NAMED.finditer(text):
-        yield _letters_at(_LIST, text[named.end() :], question)
+        rest = text[named.end() :]
+        yield _letters_at(_LIST, rest, question) or _worded(rest, question)
     # Several lines that begin with letters list the options.
     if len(_LEAD.findall(text)) < 2:
         yield _leading_letters(text, question)
     said = text.strip(" \n\t*_`\"'.。").casefold()
     yield Letters(letter for letter, option in question.lettered if said == option.casefold())
+    if reply := _REPLY.match(text):
+        yield _worded(reply.group(), question)
 
 
 def _leading_letters(text: str, question: Question) -> Letters:
@@ -171,23 +209,37 @@ def _letters_at(pattern: re.Pattern[str], text: str, question: Question) -> Lett
     if match is None or _DENIED.match(text, match.end()):
         return Letters()
     runs = [run for run in _WORD.findall(match.group()) if run.upper() not in _JOINERS]
-    if _begins_a_phrase(runs, text[match.end() :]):
+    after = text[match.end() :]
+    # Within tags words may follow that are the option's in another order.
+    within = pattern is _LOOSE_LIST
+    if _begins_a_phrase(runs, match.group(), after, within) and not _is_led(runs, after, question):
         return Letters()
     singles = [letter for run in runs for letter in run]
     found = {_offered(letter, question) for letter in singles}
     return Letters() if None in found else Letters(filter(None, found))
 
 
-def _begins_a_phrase(runs: list[str], after: str) -> bool:
-    """Whether what was taken for a letter is a word: "a drug", "A patient", "CAD occurs"."""
-    word = _WORD.match(after)
+def _begins_a_phrase(runs: list[str], said: str, after: str, within: bool) -> bool:
+    """Whether what was taken for a letter is a word: "a drug", "A patient", "C peptide", "B超"."""
+    if said[-1].isalpha():
+        return "一" <= after[:1] <= "鿿" and after[0] not in _GOES_ON_ZH
+    last, word = runs[-1], _WORD.match(after)
     if word is None:
-        return False
-    last = runs[-1]
+        return last == "A" and not within and after[:1].isdigit()
     if last.islower():
         return True
+    bare = not within and said[-2:-1].isalpha() and len(last) == 1
     doubtful = last in ("A", "I") or len(last) > 1
-    return doubtful and word.group().islower() and word.group() not in _GOES_ON
+    goes_on = _GOES_ON if doubtful else _GOES_ON_TOO
+    return (doubtful or bare) and word.group().islower() and word.group() not in goes_on
+
+
+def _is_led(runs: list[str], after: str, question: Question) -> bool:
+    """Whether the words behind a letter begin as its own option does: "B adrenaline"."""
+    letter = _offered(runs[-1], question)
+    own = _fold(question.option_text(letter)) if letter else "?"
+    first = own.split(" ")[0] if own.isascii() else own[:1]
+    return letter == runs[-1] and _fold(after).startswith(first)
 
 
 def _offered(letter: str, question: Question) -> str | None:

@@ -17,7 +17,7 @@ from osler.answer.read_passages import ReadPassage, read_passage
 from osler.answer.support import Support, find_support
 from osler.llm.core.ask import complete
 from osler.llm.core.base import LanguageModel, Message, Sampling
-from osler.llm.reading.answers import bare_words
+from osler.llm.reading.answers import bare_words, without_lead
 from osler.llm.reading.refusals import is_non_answer
 from osler.prompts import render_prompt
 from osler.retrieve import content_terms
@@ -53,7 +53,7 @@ _UNCONFIRMED = {
     "zh": "没有段落能证实此回答中的任何一句：以下为模型自己的说法。",
 }
 _WHY_UNCONFIRMED = "no sentence of the answer is confirmed by a passage"
-_ANSWER_TAG = re.compile(r"<answer>.*?(?:</answer>|$)", re.DOTALL)
+_ANSWER_TAG = re.compile(r"<answer>.*?(?:</answer>|$)", re.DOTALL | re.IGNORECASE)
 _LEAST_CONTENT = 2
 """Words of content below which a sentence ("Yes.", "In short:") claims nothing of its own."""
 _UNMARKED_SHARE, _UNMARKED_WORDS = 0.8, 3
@@ -193,8 +193,8 @@ class _DraftReader:
 
     def _find_borne(self, text: str, marked: Sequence[Hit]) -> list[Hit]:
         """The hits that bear the text out by its words: those marked, else the best of the rest."""
-        confirmed = self._confirm_marks(text, marked)
-        if confirmed and self._is_disputed(text, marked):
+        confirmed = self._confirm_marks(without_lead(text), marked)
+        if confirmed and self._is_disputed(without_lead(text), marked):
             return []
         return confirmed or self._find_unmarked(text)
 
@@ -282,7 +282,7 @@ def _worded_part(draft: str, question: Question) -> str:
     tagged = _ANSWER_TAG.findall(draft)
     if question.options or not tagged:
         return text
-    said = re.sub(r"</?answer>", "", tagged[-1]).strip()
+    said = re.sub(r"(?i)</?answer>", "", tagged[-1]).strip()
     if not said or bare_words(said) in bare_words(text) or is_non_answer(said):
         return text
     return f"{text} {said}".strip()

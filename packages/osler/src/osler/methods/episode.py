@@ -150,11 +150,11 @@ class Episode:
         reply = await complete(
             self.kit.model, messages, sampling, self.run, role=ROLE, prompt=prompt.identity
         )
-        self._mind_silence(reply)
+        self._end_if_silent(reply)
         return reply
 
-    def _mind_silence(self, reply: Completion) -> None:
-        """Ends the method where replies in succession say nothing: the next would not either."""
+    def _end_if_silent(self, reply: Completion) -> None:
+        """Raises `ModelSilent` after `_SILENCES` replies in a row without an answer."""
         silent = note_decline(reply, self.run) or bool(self.run.unsaid)
         self._silences = self._silences + 1 if silent else 0
         if self._silences == _SILENCES:
@@ -196,7 +196,8 @@ class Episode:
                 self.hits.append(hit)
 
     def list_documents(self, hits: Sequence[Hit] | None = None) -> list[str]:
-        """Numbered texts of `hits` (by default all), as many as fit; a passage keeps its number."""
+        """Numbered texts of `hits` (by default all), the first that fit; a passage keeps its
+        number, and one that was not kept has none of theirs."""
         numbers = {hit.passage.id: n for n, hit in enumerate(self.hits, 1)}
         shown: list[str] = []
         # The first passage always fits: a prompt without any would be another method.
@@ -204,8 +205,9 @@ class Episode:
         for hit in self.hits if hits is None else hits:
             room -= len(hit.passage.text)
             if room < 0 and shown:
+                self.run.unread = True
                 break
-            number = numbers.get(hit.passage.id, len(shown) + 1)
+            number = numbers.setdefault(hit.passage.id, len(numbers) + 1)
             shown.append(f"{citation_mark(number)} {hit.passage.heading}: {hit.passage.text}")
         return shown
 
@@ -226,9 +228,8 @@ class Episode:
         """
         question, said = self.question, answer.strip()
         letter = match_option(said, question)
-        # A reason that says the answer already says it once.
-        told = bare_words(said) in bare_words(reason) if said else False
-        words = " ".join(filter(None, (reason.strip(), "" if told else said)))
+        already_said = bool(said) and bare_words(said) in bare_words(reason)
+        words = reason.strip() if already_said else f"{reason.strip()} {said}".strip()
         self.decision = Decision(letter, words, tuple(hit.passage.id for hit in passages))
         if letter is None:
             self.draft = words

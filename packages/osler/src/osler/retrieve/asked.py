@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 
 _GREETING = re.compile(
     r"^\W*(?:hi|hello|hey|dear|good (?:morning|afternoon|evening|night|day)|greetings"
-    r"|how are you(?: doing)?(?: today)?|(?:i )?hope you(?:['’]re| are) (?:well|fine|ok))\b"
+    r"|how are you(?: doing)?(?: today)?|(?:i )?hope you(?:['’]re| are) (?:well|fine|ok))\b(?!-\w)"
     r"(?: (?:there|all|doctor|doc|dr|team|everyone|everybody|sir|madam|folks))*[\s,.!?:;-]*",
     re.IGNORECASE,
 )
 _THANKS = re.compile(
-    r"[\s,.!;-]*\b(?:many thanks|thanks|thank you|thx|cheers|ta|please help|much appreciated)\b"
+    r"[\s,.!;-]*\b(?:many thanks|thanks|thank you|thx|cheers|(?<=[,.!?] )(?-i:[Tt]a)|please help"
+    r"|much appreciated)\b"
     r"(?: (?:so|very) much| in advance| a lot| for (?:your|any) (?:help|reply|answer|time))*"
     r"(?:,? (?:doctor|doc|dr|nurse|all|everyone|everybody|team|sir|madam))*[\s.!]*$",
     re.IGNORECASE,

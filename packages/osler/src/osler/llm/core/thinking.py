@@ -27,11 +27,14 @@ from osler.llm.core.base import Completion, Sampling, TokenScore
 
 Silence = Literal["", "cut", "thought", "empty"]
 """Why a reply says nothing; "" where it says something."""
+# "Well, iron is given first." answers.
 _MUSING = re.compile(
-    r"\s*(?:(?:okay|ok|alright|hmm+|well|right|so)[,.…]|first, i (?:need|should|have)"
+    r"\s*(?:hmm+[,.…]|(?:(?:okay|ok|alright|well|right|so)[,.…]?\s+)+(?:let(?:['’]s| me| us)\b"
+    r"|i(?:['’]m| am| need| should| have| recall| think)\b|first, i\b|the (?:user|question)\b)"
+    r"|first, i (?:need|should|have)"
     r"|i need to (?:figure|think|recall)|let me (?:think|see|recall|start|break|figure)"
     r"|we (?:need|are asked|have) to|the user (?:is|wants|asks|has|asked)"
-    r"|好的?，|嗯，|首先，?我(?:需要|得|要)|让我(?:想|看)|用户(?:问|想|的问题))",
+    r"|好的?，(?=我|用户|让|首先|现在|这个|问题|题)|嗯，|首先，?我(?:需要|得|要)|让我(?:想|看)|用户(?:问|想|的问题))",
     re.IGNORECASE,
 )
 

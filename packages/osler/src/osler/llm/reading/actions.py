@@ -73,13 +73,20 @@ def _words_before(
     places = [tag.start for tag in find_tags(reply)] + [call.start for call in _calls(reply, tools)]
     start, end = content_span(reply, 0, min([end, *places]))
     text = reply[start:end]
-    if not text or all(is_debris(line) for line in text.splitlines()):
+    if _is_talk(text):
         return None
     return ReadAction("thought" if found else "untagged", text, start, end)
 
 
+def _is_talk(text: str) -> bool:
+    return all(map(is_debris, text.splitlines()))
+
+
 def _actions_of(reply: str, tools: Collection[str]) -> list[ReadAction]:
     tags = _heading_tags(find_tags(reply))
+    # The question said again comes first; one behind an answer is the model's invention.
+    if tags and tags[0].name == "query" and _is_talk(reply[: tags[0].start]):
+        del tags[0]
     limit = next((tag.start for tag in tags if tag.name in _STOPS), len(reply))
     calls = [call for call in _calls(reply, tools) if call.start < limit]
     found: list[ReadAction] = [*calls]

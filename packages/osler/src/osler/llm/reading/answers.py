@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -130,21 +131,34 @@ _LABEL = (
 _LABELLED = re.compile(rf"^\W*(?:{_LABEL})\W*?[:：]\W*?(?=[^\W_]|\(|（|\[|<|\\|$)", re.IGNORECASE)
 _HEADING = re.compile(rf"^\s*#{{1,6}}\s*\**(?:{_LABEL})\**\s*$", re.IGNORECASE)
 """A heading without a colon, which in a sentence would be one ("The answer")."""
+_INVITES = r"(?:feel free|(?:don't|do not) hesitate) to (?:ask|reach out|follow up|(?:\w+ )?me)"
+_MATTERS = r"(?:questions?|concerns?|information|details?|clarifications?|assistance|help)"
+# "If you have concerns, ask your doctor" is advice: who invites speaks of what it does itself.
+_TO_ME = rf"(?:ask(?: me| away)?\W*$|{_INVITES}|let me\b|i(?:'m|'ll| am| will| can)\b)"
 _COURTESY = re.compile(
     r"^\W*(?:"
     r"(?:sure|certainly|of course|absolutely|okay|ok|alright|great|great question|thank you"
     r"|thanks)(?:\W*$|[,!. ]+(?:here|let me|i(?:'ll| will| can|'d)|below|happy)\b.*)"
     r"|(?:here(?:'s| is| are)|below is)\b.*[:：]\W*$"
     r"|(?:i )?hope (?:this|that|it|my \w+) \w+.*"
-    r"|(?:please )?(?:feel free|don't hesitate|do not hesitate) to\b.*"
+    rf"|(?:please )?(?:{_INVITES})\b.*"
     r"|(?:please )?let me know (?:if|whether|when)\b.*"
-    r"|if you (?:have|need) (?:any )?(?:more|further|other|additional)?\b.*"
-    r"\b(?:ask|know|help|questions?)\b.*"
+    rf"|if you (?:have|need|want) [\w ]*?\b{_MATTERS}\b(?:.*\b{_TO_ME}.*|\W*$)"
     r"|(?:is there|do you have) anything else\b.*"
     r"|let me (?:think|answer|help|look)\b.*[:.!…]\W*$"
     r"|(?:好的|当然|没问题)(?:\W*$|[，,！!。]\s*(?:以下|下面|我).*)"
-    r"|希望(?:这|以上|对您|对你|能).*|如(?:有|果您?还?有)(?:其他|任何|更多|疑问|问题).*|(?:还)?有什么.*帮.*"
+    r"|希望(?:这|以上|我的|能|可以|对[您你]).{0,20}?"
+    r"(?:帮助?到?[您你]|有(?:所|些|一定)?帮助|有用|[解回]答[您你]).*"
+    r"|[如若]果?[您你]?(?:还|仍)?(?:有|需要?)(?:任何|其[他它]|更多|进一步|的)*(?:疑问|问题|信息|帮助|需要)"
+    r"(?:\W*$|.*(?:[诉知问系]我|随时(?:提|问|告|联系)|欢迎).*)|(?:还)?有什么.*帮.*"
     r")$",
+    re.IGNORECASE,
+)
+_LED_IN = re.compile(
+    r"^\W*(?:(?:so|thus|therefore|hence),? )?(?:the|my) "
+    r"(?:(?:final|correct|right|best|most likely) )?(?:answer|option)"
+    r"(?: to (?:the|your|this) question)? (?:is|would be)[ :]+"
+    r"|^\W*(?:(?:因此|所以|故)[，,]?)?(?:最终|正确|最佳)?(?:答案|选项)应?[是为][:：]?\s*",
     re.IGNORECASE,
 )
 _SIGNS = re.compile(r"^(?:[\s*_`#$=~\-–—.:：|>]|\d{1,2}[.)、]|```\w*|</?\w+>)*$")
@@ -159,7 +173,9 @@ def is_debris(text: str) -> bool:
     said = text.strip()
     if _ANSWER.search(said):
         return False
-    if _SIGNS.match(said) or _COURTESY.match(said) or _HEADING.match(said):
+    # What cites a passage says something.
+    courteous = _COURTESY.match(said) and not CITATION_MARK.search(said)
+    if _SIGNS.match(said) or courteous or _HEADING.match(said):
         return True
     labelled = _LABELLED.match(said)
     return labelled is not None and not said[labelled.end() :].strip()
@@ -184,14 +200,20 @@ def _clean_line(line: str) -> str | None:
         # A mark after the full stop belongs to the sentence before.
         lead = _LEADING_MARKS.match(rest, start)
         said = lead.end() if lead else start
-        kept += rest[at : end if not is_debris(rest[said:end]) else said if lead else at]
+        if not is_debris(rest[said:end]):
+            kept += rest[at:end]
+        elif lead:  # only the mark stays
+            kept += rest[at:said]
         at = end
     return kept.lstrip() if label else (kept or None)
 
 
+# "I cannot recommend NSAIDs in pregnancy" answers.
 _HELPS = (
-    r"(?:help|assist|advise|comment|respond|discuss|offer|engage|comply|continue|do that|recommend"
+    r"(?:(?:help|assist|comment|respond|discuss|engage|comply|do that"
     r"|(?:answer|provide|give)\b.{0,30}\b(?:medical|health|advice|diagnos|that|this))"
+    r"|(?:recommend|advise|offer|continue)(?:\W*$| (?:th(?:is|at)\W*$|(?:to )?you\b|anything|with\b"
+    r"|(?:any |an? )?(?:specific|particular|medical|health|personal|advice|diagnos))))"
 )
 _DECLINES = re.compile(
     r"\W*(?:(?:i'm|i am|we're|we are)\s+(?:really\s+|very\s+|so\s+)?sorry\b[,.]?\s*(?:but\s+)?"
@@ -204,7 +226,9 @@ _DECLINES = re.compile(
 DECLINED = "the model declined to answer"
 """What a run notes of it."""
 _SHORT = 12
-"""Characters of a sentence that may well come twice."""
+"""Characters of sentences that may well come twice at once ("Yes. Yes.")."""
+_LOOP = 60
+"""Sentences of one round of a loop, at most."""
 _AGAIN = re.compile(r"(\[\d+\])(?:\s*\1)+")
 _INSTEAD = re.compile(
     r"\W*(?:please |you should |it is best to |i (?:recommend|suggest|advise) )"
@@ -222,19 +246,34 @@ def answer_words(reply: str) -> str:
 
 
 def _without_repeats(text: str) -> list[str]:
-    """The lines of a text without sentences that stood before in it."""
-    known, lines = set[str](), list[str]()
-    for line in text.splitlines():
-        kept, at = "", 0
-        for start, end in split_sentences(line):
-            words = bare_words(line[start:end])
-            # A lone mark after its sentence, and short sentences ("Yes."), may come again.
-            kept += "" if words in known else line[at:end]
-            known |= {words} if len(words) > _SHORT else set()
-            at = end
-        if kept.strip() or not line.strip():
-            lines.append(kept.strip() if not kept.startswith((" ", "\t")) else kept.rstrip())
-    return lines
+    """The lines of a text without what it says in a loop: sentences that come again at once.
+
+    What comes again later may be a step of a procedure ("Repeat after five minutes.").
+    """
+    lines = text.splitlines()
+    spans = [(n, slice(*span)) for n, line in enumerate(lines) for span in split_sentences(line)]
+    said = [(n, span, bare_words(lines[n][span])) for n, span in spans]
+    # A lone mark belongs to the sentence before it.
+    said = [one for one in said if one[2]]
+    looped = [said[at] for at in _find_loops([words for *_, words in said])]
+    for n, span, _ in reversed(looped):
+        lines[n] = lines[n][: span.start] + lines[n][span.stop :].lstrip()
+    emptied = {n for n, *_ in looped if not lines[n].strip()}
+    return [line.rstrip() for n, line in enumerate(lines) if n not in emptied]
+
+
+def _find_loops(said: Sequence[str]) -> list[int]:
+    """The places of sentences that only say again what stands just before them."""
+    found, at = list[int](), 1
+    while at < len(said):
+        sizes = (n for n in range(1, min(at, _LOOP) + 1) if said[at] == said[at - n])
+        blocks = (said[at - n : at] for n in sizes if said[at : at + n] == said[at - n : at])
+        block = next((one for one in blocks if sum(map(len, one)) > _SHORT), None)
+        while block and at < len(said) and said[at] == said[at - len(block)]:
+            found.append(at)
+            at += 1
+        at += 1
+    return found
 
 
 def bare_words(sentence: str) -> str:
@@ -243,11 +282,18 @@ def bare_words(sentence: str) -> str:
     return " ".join(plain.casefold().split()).strip(" .。!！*_`\"'")
 
 
+def without_lead(sentence: str) -> str:
+    """A sentence without "The answer is": those words are of the reply, not of the matter."""
+    return _LED_IN.sub("", sentence)
+
+
 def declines(text: str) -> bool:
     """Whether a reply says nothing but that the model will not answer."""
     said = [text[start:end] for start, end in split_sentences(text)]
     said = [sentence for sentence in said if not is_debris(sentence)]
     if not said or _DECLINES.match(said[0].replace("’", "'")) is None:
+        return False
+    if CITATION_MARK.search(text):  # what cites a passage says something
         return False
     return all(_DECLINES.match(one) or _INSTEAD.match(one) for one in said[1:])
 
@@ -267,7 +313,12 @@ _SQUARE = (
 )
 _ROUND = rf"[(（][ \t]*(?:see[ \t]+|from[ \t]+|见)?{_NOUN}[ \t]*[:：#]?[ \t]*{_LIST}[ \t]*[)）]"
 _RAISED = rf"<sup>[ \t]*\[?{_LIST}\]?[ \t]*</sup>"
-_MARK = re.compile(rf"{_SQUARE}|{_ROUND}|{_RAISED}", re.IGNORECASE)
+# "95% CI [2, 5]" and "IQR [2-5]" are no marks; "in the normal range [1, 2]" has one.
+_SPREAD = (
+    r"(?:\bCI|\bCrI|\bIQR|(?:confidence|credible) intervals?|interquartile range|[(（]range"
+    rf"|(?:置信|可信)区间)[ \t]*[:：为]?[ \t]*[\[［]{_N}{_JOIN}{_N}[\]］]"
+)
+_MARK = re.compile(rf"(?P<spread>{_SPREAD})|{_SQUARE}|{_ROUND}|{_RAISED}", re.IGNORECASE)
 _URL = re.compile(r"\(https?://[^)\s]*\)|†[^\]】]*")
 _PART = re.compile(rf"(?P<first>{_N})(?:[ \t]*[-–—~～至][ \t]*(?:\^|#)?(?P<last>{_N}))?")
 
@@ -286,6 +337,7 @@ def find_marks(text: str) -> list[Mark]:
     found = (
         Mark(_read_numbers(match.group()), match.start(), match.end())
         for match in _MARK.finditer(text)
+        if match["spread"] is None
     )
     return [mark for mark in found if mark.numbers]
 

@@ -34,6 +34,8 @@ _PIECES = re.compile(
     re.DOTALL,
 )
 _ESCAPES = re.compile(r"\\(.)|\"", re.DOTALL)
+# "5-HT3" and "1.5 mg" begin with a number of their own.
+_BULLETS = re.compile(r"^\s*(?:[-*•]+\s*|\d{1,2}[.、)）](?!\d)\s*)+")
 _SKELETON = re.compile(rf"{_STRINGS}|(?P<comment>{_COMMENT})|(?P<bracket>[{{}}\[\]])", re.DOTALL)
 
 
@@ -130,6 +132,6 @@ def read_list(text: str, most: int) -> list[str]:
     value = json_in(text, "[")
     found = clean_strings(value)
     if value != [] and not found:
-        lines = (line.strip().lstrip("-*•0123456789.、)） ").strip() for line in text.splitlines())
+        lines = (_BULLETS.sub("", line, count=1).strip() for line in text.splitlines())
         found = [line for line in lines if not line.endswith((":", "：")) and not is_debris(line)]
     return list(dict.fromkeys(found))[:most]

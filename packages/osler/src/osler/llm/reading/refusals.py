@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from osler.text import split_sentences
+from osler.types import CITATION_MARK
 
 NON_ANSWERS = frozenset(
     {
@@ -147,7 +148,9 @@ _NO_INFORMATION = (
 _REFUSALS = (
     rf"(?:none of\s+)?(?:the|these|those|any of the|my)\s+{_REFERENCES}\s+"
     rf"(?:only\s+)?{_NOT}\s+{_HOW}{_TELL}\b",
-    rf"(?:none|neither) of (?:(?:the|these|those)\s+{_REFERENCES}|them)\s+(?:\w+ly\s+)?{_TELL}s?\b",
+    rf"(?:none|neither) of (?:the|these|those)\s+{_REFERENCES}\s+(?:\w+ly\s+)?{_TELL}s?\b",
+    # Tablets may contain, give and provide as well.
+    r"(?:none|neither) of them (?:\w+ly )?(?:mention|say|state|specif|answer|address|discuss|tell)",
     rf"(?:no|neither)\s+{_REFERENCES}\s+(?:\w+ly\s+)?{_TELL}s?\b",
     rf"{_NUMBERED}(?:\s*(?:,|and|nor|or)\s*{_NUMBERED})*+\s+{_NOT}\s+{_HOW}{_TELL}\b",
     rf"i (?:do not|don't) (?:think|believe) (?:that )?(?:the|these|those|any of the)"
@@ -174,7 +177,10 @@ _REFUSALS = (
     rf".{{0,80}}\b(?:is|was|are|were)(?:\s+not|n't)\s+{_HOW}{_TOLD}\s+(?:{_WHERE}|here)\s*$",
     rf"not {_HOW}{_TOLD}\s+(?:{_WHERE}|here)\s*$",
     r"more information (?:is|would be) (?:needed|required)",
-    r"please (?:provide|give|share|supply|consult|refer|see|ask|let me know|retrieve|search)",
+    r"please (?:let me know|retrieve|search|(?:provide|give|share|supply)\b.{0,40}\b(?:information"
+    r"|details?|context|references?|documents?|passages?|texts?|data)\b|(?:consult|refer|see|ask)\b"
+    r"[\w ,-]*\b(?:professionals?|doctors?|physicians?|providers?|pharmacists?|specialists?"
+    r"|experts?|sources?|references?|literature|guidelines?|questions?)(?:\s+(?:for|about)\b.*)?$)",
     r"(?:further|additional|external) (?:information|references|documents|knowledge|research)"
     r" (?:is|are|would be|must be) (?:needed|required|retrieved)",
 )
@@ -192,8 +198,11 @@ _REFUSALS_ZH = (
     r"(?:我)?(?:不知道|不清楚|不了解|不确定)(?:这个|该|此|上述|答案|问题|的)*$",
     r"(?:没有|缺乏|缺少|无)(?:足够|相关|任何|充分|具体|更多|的)*(?:信息|资料|内容|答案|文献|记载)",
     r"(?:这|该|此|答案|问题)\S{0,6}(?:没有|未|并未)(?:被)?(?:提及|提到|说明|给出|涉及)",
-    r"(?:信息|资料|证据)不足(?:以|，|$)(?:回答|确定|判断)?",
-    r"(?:我)?(?:需要|须|还需|请)(?:进一步|再|先)?(?:检索|查找|查询|搜索|提供|补充|咨询)",
+    r"(?:信息|资料|证据)不足(?:以(?:回答|确定|判断|得出)|[，,]|$)",
+    # Folate too may be what is needed (需要补充叶酸).
+    r"(?:我)?(?:需要?|须|还需|请)[您你]?(?:进一步|再|先)?(?:检索|查找|查询|搜索"
+    r"|(?:提供|补充|更多|额外|其他|外部|相关|的)+.{0,6}(?:信息|资料|细节|材料|知识|上下文))",
+    r"(?:需要?|须|请|建议)[您你]?(?:进一步|再|先)?(?:查阅|咨询[^，,后再]{0,12}$)",
 )
 _OPENING_ZH = (
     r"(?:(?:抱歉|对不起|很抱歉|非常抱歉|很遗憾|遗憾的是|不好意思|因此|所以|但是|但|然而|答案"
@@ -203,6 +212,11 @@ _OPENED = re.compile(rf"{_OPENING}(?:the answer(?: is|:)\s*)?")
 _REFUSAL = re.compile(
     rf"{_OPENING}(?:{'|'.join(_REFUSALS)})|{_OPENING_ZH}(?:{'|'.join(_REFUSALS_ZH)})"
 )
+# What cites a passage says what is in it, unless it speaks of passages or of the answer itself.
+_CITES = re.compile(
+    rf"(?!.*(?:\b{_REFERENCES}\b|{_RETRIEVED}|\b(?:answer|question|mention|state|specif)|回答|问题|答案))"
+    rf".+{CITATION_MARK.pattern}"
+)
 # The words that the prompts give for it, behind the question.
 _PRESCRIBED = re.compile(
     r".*[:：]\s*(?:the (?:evidence|references?) do(?:es)? not say|现有证据没有说明|资料没有说明)"
@@ -210,7 +224,7 @@ _PRESCRIBED = re.compile(
 # Behind it stands an answer, unless that is a refusal too.
 _TURN = re.compile(
     r"[,;:—–-]?\s+(?:but|however|although|though|so|therefore|thus|while|whereas|yet)\b[\s,]*"
-    r"|[，,；;]\s*(?:但是|但|不过|然而|因此|所以|而)[，,]?"
+    r"|[，,；;]\s*(?:(?:但是|但|不过|然而|因此|所以|而)[，,]?|(?=应|需|须|请|建议|宜|可))"
 )
 # Sentences that tell what there is instead of an answer.
 _INSTEAD = re.compile(
@@ -245,6 +259,8 @@ def _plain_words(text: str) -> str:
 def _refuses(sentence: str) -> bool:
     """Whether a sentence refuses, and turns to nothing else."""
     opened = _OPENED.match(sentence)
+    if _CITES.match(sentence):
+        return False
     if _PRESCRIBED.fullmatch(sentence):
         return True
     if opened is not None and sentence[opened.end() :] in NON_ANSWERS:

@@ -37,8 +37,16 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _DRESS = r"[\s\"'“”‘’「」*_`#>（(\[【{$\\:：.。!！-]*"
-_NO_WORDS = r"(?:no|false|incorrect|wrong|bad|fail(?:ed|s)?)(?![a-z])|不|否|错|无法|假|差"
-_YES_WORDS = r"(?:yes|true|correct|right|good|pass(?:ed|es)?)(?![a-z])|是|正确|对|能|可以|真|好"
+_NO_WORDS = (
+    r"(?:no(?!\s+(?:doubt|problem|question))|false|incorrect|wrong|bad|fail(?:ed|s)?)(?![a-z])"
+    r"|不(?![仅但过管论])|否|错(?!综)|无法|假(?![设如])|差(?![不异别])"
+)
+# "Good question." and "对于这个问题" only begin like a yes.
+_YES_WORDS = (
+    r"(?:yes|true|correct|pass(?:ed|es)?)(?![a-z])"
+    r"|(?:right|good)(?=[^\S\n]*(?:$|[^\w ,，]|(?:because|since|enough)\b))"
+    r"|(?:(?:是|对|正确|真)的?|能够?|可以)(?=$|[^\w/])|(?:能够?|可以)(?=回答|确定|得出)|好(?=$|[^\w/,，])"
+)
 _WORD = re.compile(
     rf"{_DRESS}(?:(?:text|mathrm|mathbf)\s*\{{)?{_DRESS}(?:it\s+is\s+|that\s+is\s+)?"
     rf"(?:(?P<no>(?:not\s+(?:correct|true|right|good))(?![a-z])|{_NO_WORDS})|(?P<yes>{_YES_WORDS}))",
@@ -48,12 +56,18 @@ _WORD = re.compile(
 _BOTH = re.compile(
     r"\W*(?:yes|true|是|pass|good)\s*(?:/|or|或)\s*(?:no|false|否|fail|bad)\b", re.IGNORECASE
 )
-_NONE = re.compile(r"\W*(?:none|no|0|无|没有)?(?: of (?:them|the documents))?\W*", re.IGNORECASE)
+_NONE = re.compile(
+    r"\W*(?:none|no|0|无|没有)?(?: of (?:them|the (?:documents|above)))?\W*", re.IGNORECASE
+)
 _LABEL = r"(?:documents?|passages?|references?|nos?\.|numbers?|文档|资料|第)?\s*"
 _NUMBER = rf"{_LABEL}[\[【(#]*\d{{1,3}}[\])】]*"
+_TO = r"[\])】]*[ \t]*(?:[-–—~～至到]|to\b)[ \t]*[\[【(#]*"
 _NUMBERS = re.compile(
-    rf"\W*{_NUMBER}(?:\s*(?:,|，|、|;|and|和|&)+\s*{_NUMBER})*[\s\])】}}*_`.。篇号]*", re.IGNORECASE
+    rf"\W*{_NUMBER}(?:(?:\s*(?:,|，|、|;|and|和|&)+\s*|\s*(?=[\[【])|{_TO}){_NUMBER})*"
+    r"[\s\])】}*_`.。篇号]*",
+    re.IGNORECASE,
 )
+_RANGE = re.compile(rf"(\d+)(?:{_TO}(\d+))?", re.IGNORECASE)
 _ROW_KEY = r"(?<!\d)(\d{1,3})[\"'”\])）*]*\s*(?:[:：=→]|->)"
 _ROW = re.compile(
     rf"{_ROW_KEY}(.*?)(?=[,;；\s]*[\"'“\[(（*\-]*(?:statement|陈述|语句)?\s*{_ROW_KEY}|\Z)",
@@ -110,21 +124,24 @@ def _read_list(said: str, count: int) -> list[int] | None:
     said = said.replace("*", "")
     if _NONE.fullmatch(said):
         return [] if said.strip() else None
-    numbers = re.findall(r"\d+", said) if _NUMBERS.fullmatch(said) else []
-    named = list(dict.fromkeys(map(int, numbers)))
+    ranges = _RANGE.findall(said) if _NUMBERS.fullmatch(said) else []
+    numbers = (n for first, last in ranges for n in range(int(first), int(last or first) + 1))
+    named = list(dict.fromkeys(numbers))
     return named if named and set(named) <= set(range(1, count + 1)) else None
 
 
 def read_letter(reply: str, letters: str) -> str:
     """Reads one of `letters`. Raises `MalformedOutput`."""
-    lone = re.compile(rf"{_DRESS}(?:text\s*\{{)?([{letters}])(?![A-Za-z0-9'’])[^/]*")
+    other = rf"\s*(?:,|、|or\b|and\b|或|和)\s*[{letters}]\b"
+    lone = re.compile(rf"{_DRESS}(?:text\s*\{{)?([{letters}])(?![A-Za-z0-9'’]|{other})[^/]*")
+    nothing_else = re.fullmatch(rf"\W*[{letters}]\W*", reply) is not None
 
     def read_one(said: str) -> str | None:
         match = lone.fullmatch(said.strip())
         return match[1] if match else None
 
     form = f"<answer>{letters[0]}</answer> with one of {', '.join(letters)}"
-    return _first_read(reply, read_one, form, plain=False)
+    return _first_read(reply, read_one, form, plain=nothing_else)
 
 
 def stated_values(reply: str) -> Iterator[str]:

@@ -198,7 +198,8 @@ class Tape:
     def read(cls, path: Path) -> Tape:
         """Reads a tape. Raises `BadRun` naming the file and line that is no tape."""
         try:
-            header, *rest = path.read_text(encoding="utf-8").splitlines()
+            # Not splitlines(): JSON strings may hold U+2028 and other line ends of Unicode.
+            header, *rest = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
             head = json.loads(header)
             if head["tape"] not in range(1, VERSION + 1):
                 raise BadRun(f"{path}: a tape of version {head['tape']}; this reads {VERSION}")

@@ -207,6 +207,15 @@ _SEPARATOR = re.compile(r"\s*[;；、\n]\s*")
 # A list of short names: "aspirin, ibuprofen and naproxen".
 _LISTED = re.compile(r"\s*(?:,|，)\s*(?:(?:and|or)\s+)?|\s+(?:and|or)\s+")
 _LONGEST_NAME = 40
+# "Diabetes Mellitus, Type 2" is one name, as MeSH writes it.
+_QUALIFIES = re.compile(
+    r"(?:type|stage|grade|class|group|phase)\b.*|acute|chronic|systemic|pulmonary|essential"
+    r"|rheumatoid|juvenile|malignant|benign|primary|secondary|congenital|hereditary|familial"
+    r"|myeloid|lymphoid|lymphocytic|bacterial|viral|allergic|alcoholic|aplastic|ha?emolytic"
+    r"|obstructive|interstitial|ulcerative|atopic|gestational|bipolar|major"
+    r"|(?:sickle|basal|squamous|(?:non-)?small)[ -]cell|iron[ -]deficiency",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,10 +357,12 @@ def split_entities(text: str) -> tuple[str, ...]:
 
 def _split_names(part: str) -> Iterator[str]:
     names = [name for name in _LISTED.split(part.rstrip(".。")) if name]
-    commas = re.search(r"[,，]", part)
+    commas = re.search(r"[,，]", part) is not None
     # "1,000 mg", "Hit and Run": a list has a comma, and no part of it is a number or long.
     listed = commas and all(
         len(name) <= _LONGEST_NAME and len(name.split()) <= 4 and not name[0].isdigit()
         for name in names
     )
+    inverted = listed and not _QUALIFIES.fullmatch(names[0])
+    listed &= not (inverted and all(map(_QUALIFIES.fullmatch, names[1:])))
     yield from names if listed else [part]

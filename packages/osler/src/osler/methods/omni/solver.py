@@ -222,7 +222,7 @@ class OmniRag:
         """
         for _ in range(follow_up.rounds):
             said = await follow_up.read_or_plan(question, hits, found, run)
-            if isinstance(said, str):
+            if not isinstance(said, Proposal):
                 return found, hits, said
             run.emit(_event_of(said))
             fresh = await self.search_plan(said, run)
@@ -281,9 +281,9 @@ class FollowUp:
 
     async def read_or_plan(
         self, question: Question, hits: Sequence[Hit], found: Found, run: Run
-    ) -> str | Proposal:
+    ) -> str | Proposal | None:
         """The draft of an answer, or a plan that asks what was not asked; "" where neither can be
-        had. Never raises `BudgetExceeded`."""
+        had, `None` for a plan that asks nothing new. Never raises `BudgetExceeded`."""
         prompt = render_question_prompt(
             "omni/follow",
             question,
@@ -301,8 +301,10 @@ class FollowUp:
             return ""
         if isinstance(said, str):
             return said
-        fresh = [query for query in said.plan.queries if query not in found]
-        return Proposal(SourcePlan.of(fresh), dropped=said.dropped) if fresh else ""
+        # A plan tells its queries apart without case, and keeps the first of those alike.
+        asked = SourcePlan.of((*found, *said.plan.queries)).queries
+        fresh = [query for query in asked if query not in found]
+        return Proposal(SourcePlan.of(fresh), dropped=said.dropped) if fresh else None
 
     def _read_reply(self, reply: Completion) -> str | PlanReading:
         """A reply with a query is a plan, any other an answer."""

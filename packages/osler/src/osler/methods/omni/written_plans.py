@@ -14,6 +14,7 @@ _BETTER = re.compile(
     re.IGNORECASE,
 )
 """Words by which a model announces another plan."""
+_KEYS = ("term", "medical_term", "concept", "entity", "query", "search_query", "query_for_term")
 Tags = list[tuple[str, str]]
 """Source and content of the tags of one plan."""
 
@@ -44,12 +45,17 @@ def _json_tags(reply: str, sources: Sequence[str]) -> Tags:
     for key, said in value.items() if isinstance(value, dict) else ():
         if str(key).casefold() in names:
             items = said if isinstance(said, list) else [said]
-            wires = (
-                " , ".join(map(str, each.values())) if isinstance(each, dict) else str(each)
-                for each in items
-            )
-            found.append((names[str(key).casefold()], " ; ".join(wires)))
+            found.append((names[str(key).casefold()], " ; ".join(map(_wire_of, items))))
     return found
+
+
+def _wire_of(item: object) -> str:
+    """A query in JSON as the tags have it: the term first, whatever the order of the keys."""
+    if not isinstance(item, dict):
+        return str(item)
+    plain = {str(key).casefold().rstrip("0123456789"): said for key, said in item.items()}
+    said = [plain[key] for key in _KEYS if plain.get(key)]
+    return " , ".join(map(str, said or item.values()))
 
 
 def _labelled_tags(reply: str, sources: Sequence[str]) -> Tags:

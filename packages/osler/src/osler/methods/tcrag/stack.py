@@ -150,7 +150,7 @@ class Monitor(Protocol):
 
 def cppl(logprobs: Sequence[float]) -> float:
     """Eq. 4: exp(-1/N Σ log P(token_i | token_<i, M_bottom)); `logprobs` in nats, N ≥ 1."""
-    return exp(-sum(logprobs) / len(logprobs))
+    return exp(min(-sum(logprobs) / len(logprobs), 700.0))  # what `exp` makes a float of
 
 
 def uct(logprobs: Sequence[float]) -> float:
@@ -159,7 +159,7 @@ def uct(logprobs: Sequence[float]) -> float:
     Not monotone: a term is greatest at P = 1/e, and a token of P near 0 adds as little as one of
     P near 1.
     """
-    return -sum(exp(logprob) * logprob for logprob in logprobs)
+    return -sum(exp(logprob) * max(logprob, -700.0) for logprob in logprobs)
 
 
 def mean_token_probability(metric: str, value: float) -> float | None:

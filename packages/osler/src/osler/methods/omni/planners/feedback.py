@@ -39,7 +39,10 @@ BEST = 5
 _SCORE = re.compile(
     r"<\s*score\s*>\s*([0-9]+)(?:\s*/\s*5)?\s*(?:[.。分][^<]*)?(?:<|$)", re.IGNORECASE
 )
-_NAMED = re.compile(r"(?:score|得分|评分)\s*(?:is|:|：|是|为)\s*([0-9]+)", re.IGNORECASE)
+_NAMED = re.compile(
+    r"(?:score|得分|评分)[\s*_]*(?:is|:|：|是|为)[\s*_]*([0-9]++)(?!\s*/\s*(?!5\b)[0-9])",
+    re.IGNORECASE,
+)
 _SUGGESTION = re.compile(
     r"<\s*suggestion\s*>(.*?)(?:<\s*/?\s*(?:suggestion|score)\s*>|$)", re.IGNORECASE | re.DOTALL
 )
