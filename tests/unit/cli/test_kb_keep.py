@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
 from osler.kb.upkeep import Fetched, Seen
 from osler.sources.download.job import DownloadJob, load_recipes
@@ -166,3 +167,20 @@ def test_a_scheduled_fetch_says_what_came_and_what_broke_off(
     assert "pubmed-updates" in osler("kb", "fetch").stdout
     unfit = next(name for name, one in load_recipes().items() if one.use)
     assert osler("kb", "fetch", unfit, "--every", "1").exit_code != 0
+
+
+def test_an_export_to_a_server_takes_no_filter_and_nothing_that_may_not_be_read(
+    osler: Any, kb: Path, books: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pushed: list[object] = []
+    monkeypatch.setattr(KnowledgeBase, "push", lambda *_, **__: pushed.append(1))
+    server = ("kb", "export", "http://qdrant.example:6333")
+    for more in (("--source", "book"), ("--since", "2030")):
+        refused = osler(*server, *more)
+        assert (refused.exit_code, "a server is given every source" in refused.stderr) == (2, True)
+    assert osler("kb", "export", str(folder / "all.jsonl"), "--rebuild").exit_code == 2
+    closed = osler("--set", "access.sources=wiki", *server)
+    assert (closed.exit_code, "what may not be read" in closed.stderr) == (3, True)
+    private = osler("--set", "access.private=book", *server)
+    assert (private.exit_code, "book is private" in private.stderr) == (3, True)
+    assert pushed == []

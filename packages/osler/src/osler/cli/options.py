@@ -102,6 +102,13 @@ class Filters:
             raise BadFilter(describe_invalid(error), fix=fix) from error
 
 
+def refuse_options(why: str, **given: object) -> None:
+    """Raises a usage error for the first option that was given: it would do nothing here."""
+    for name, value in given.items():
+        if value:
+            raise typer.BadParameter(why, param_hint=f"--{name.replace('_', '-')}")
+
+
 # The session of a command that has --json alone: its result is all that it prints.
 JsonSession = Annotated[CliSession, "no --quiet"]
 
