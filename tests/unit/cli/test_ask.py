@@ -267,6 +267,25 @@ def test_without_a_question_a_terminal_has_a_conversation(
     assert len(thread.turns) == 2
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("--as", "Why?"), ("--thread", "mine", "--plan-only")],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    osler: Any, asked: list[Settings], words: tuple[str, ...]
+) -> None:
+    result = osler("ask", QUESTION, *RAG, *words)
+    assert (result.exit_code, "--thread" in result.stderr, asked) == (2, True, [])
+
+
+def test_a_plan_of_no_question_is_no_conversation(
+    osler: Any, asked: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(testing._NamedTextIOWrapper, "isatty", lambda _: True, raising=False)
+    assert osler("ask", "--plan-only", stdin=QUESTION).exit_code == 2
+    assert asked == []
+
+
 def test_options_are_given_one_by_one(osler: Any, ending: Ending, solution: Solution) -> None:
     questions = ending(replace(solution, answer=replace(solution.answer, option="B")))
     result = osler("ask", QUESTION, "--option", "aspirin", "--option", "adrenaline")

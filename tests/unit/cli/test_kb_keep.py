@@ -71,6 +71,8 @@ def test_a_snapshot_is_taken_listed_gone_back_to_and_deleted(osler: Any, kb: Pat
     assert "Urate" in osler("kb", "get", "book:gout#0").stdout
     (row,) = [line for line in osler("kb", "snapshot").stdout.splitlines() if "monday" in line]
     assert row.split()[4:6] == ["2", "2"]
+    for more in ((), ("--restore",)):
+        assert osler("kb", "snapshot", "friday", *more, "--drop", "monday").exit_code == 2
     assert json.loads(osler("kb", "snapshot", "--drop", "monday", "--json").stdout) == []
 
 

@@ -136,6 +136,8 @@ def snapshot(
     from osler.kb.store import snapshots as kept
 
     settings = here.load_settings()
+    if drop:
+        refuse_options("it stands alone", drop=name or restore)
     if restore:
         if name is None:
             raise typer.BadParameter("name the snapshot", param_hint="--restore")
