@@ -32,6 +32,7 @@ from osler.settings import (
     user_file,
     write_template,
 )
+from osler.settings.show import write_keys
 
 
 @pytest.fixture(autouse=True)
@@ -574,3 +575,40 @@ def test_a_wrong_role_is_told_with_its_place(
         loaded(tmp_path, text)
     for part in parts:
         assert part in str(caught.value)
+
+
+KEPT = """\
+home = "/x"
+
+[model]
+# thinking = how long it may think, in tokens
+thinking = 5  # agreed with "Ann"
+request = [
+  # thinking = 9
+  "a=#1",  # the first
+  "b=2",
+]
+name = "m"
+
+[kb]
+"""
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_keys_are_written_and_every_other_line_stays(tmp_path: Path, line_end: str) -> None:
+    path = tmp_path / "osler.toml"
+    path.write_text(KEPT, encoding="utf-8", newline=line_end)
+    write_keys(path, "model", {"thinking": 7, "parallel": 2})
+    written = KEPT.replace("= 5 ", "= 7 ").replace("[model]\n", "[model]\nparallel = 2\n")
+    assert path.read_bytes().decode() == written.replace("\n", line_end)
+    write_keys(path, "model", {"request": ["c=1"]})
+    lines = path.read_text("utf-8").splitlines()
+    assert lines[3:9] == [*written.splitlines()[3:6], 'request = ["c=1"]', 'name = "m"', ""]
+
+
+def test_a_key_in_another_form_is_refused_with_the_form_to_write(tmp_path: Path) -> None:
+    path = tmp_path / "osler.toml"
+    path.write_text("strategy.k = 5\n", encoding="utf-8")
+    with pytest.raises(BadConfig, match=r"below \[strategy\]"):
+        write_keys(path, "strategy", {"k": 3})
+    assert path.read_text("utf-8") == "strategy.k = 5\n"
