@@ -577,6 +577,24 @@ def test_a_wrong_role_is_told_with_its_place(
         assert part in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("told", "fields"),
+    [
+        ("think=false", ("think=false",)),
+        ('provider={"order": ["a", "b"]}', ('provider={"order": ["a", "b"]}',)),
+        ('["think=false", "top_k=5"]', ("think=false", "top_k=5")),
+        ("", ()),
+    ],
+)
+def test_fields_of_a_request_are_set_outside_a_file_too(
+    tmp_path: Path, told: str, fields: tuple[str, ...]
+) -> None:
+    server = {"model.kind": "openai", "model.url": "http://m:1/v1", "model.name": "m"}
+    by_flag = loaded(tmp_path, flags=server | {"model.request": told})
+    by_name = loaded(tmp_path, flags=server, env={"OSLER__MODEL__REQUEST": told})
+    assert by_flag.settings.model.request == by_name.settings.model.request == fields
+
+
 KEPT = """\
 home = "/x"
 
