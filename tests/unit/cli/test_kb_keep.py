@@ -60,6 +60,14 @@ def test_an_update_of_nothing_ends_with_4(osler: Any, kb: Path) -> None:
     assert "nothing was added to wiki" in result.stderr
 
 
+@pytest.mark.parametrize("words", [("--source", "book"), ("--prune",), ("--retry",)])
+def test_marking_what_was_retracted_updates_nothing_and_says_so(
+    osler: Any, words: tuple[str, ...]
+) -> None:
+    refused = osler("kb", "update", "--retractions", "list.csv", *words)
+    assert (refused.exit_code, "not go with --retractions" in refused.stderr) == (2, True)
+
+
 def test_a_snapshot_is_taken_listed_gone_back_to_and_deleted(osler: Any, kb: Path) -> None:
     assert osler("kb", "snapshot").stdout == "no snapshots yet; next: osler kb snapshot NAME\n"
     assert osler("kb", "snapshot", "monday").stdout == "snapshot monday: 2 documents, 2 passages\n"

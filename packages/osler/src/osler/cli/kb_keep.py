@@ -54,6 +54,13 @@ def update(
     """
     settings = here.load_settings()
     if retractions is not None:
+        refuse_options(
+            "it does not go with --retractions",
+            source=source,
+            checksum=checksum,
+            retry=retry,
+            prune=prune,
+        )
         _mark_retractions(here, settings, retractions, wait)
         return
     with open_kb(settings, wait) as kb, show_progress(here) as report:
