@@ -402,6 +402,26 @@ def test_a_run_is_exported_to_a_terminal_and_to_files(osler: Any, run: Path, fol
     assert osler("trace", "nope", "--to", "ris").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--html", "o.html"),
+        ("last", "last", "--out", "o.md"),
+        ("last", "--out", "o.md", "--html", "o.html"),
+    ],
+)
+def test_a_file_that_trace_would_not_write_is_a_usage_error(
+    osler: Any, run: Path, words: tuple[str, ...]
+) -> None:
+    assert osler("trace", *words).exit_code == 2
+
+
+def test_a_page_is_written_with_json_too(osler: Any, run: Path, folder: Path) -> None:
+    shown = osler("trace", "last", "--html", "o.html", "--json")
+    assert json.loads(shown.stdout) == {"path": "o.html"}
+    assert (folder / "o.html").exists()
+
+
 def test_a_follow_up_is_asked_in_its_thread(
     osler: Any, asked: list[Settings], folder: Path
 ) -> None:
