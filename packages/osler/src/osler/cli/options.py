@@ -131,9 +131,10 @@ class CommandGroup(typer.Typer):
 
 
 def expand_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with its session and its dataclasses of options laid open for typer.
+    """Wraps the command for typer: each parameter that is a dataclass becomes one option for each
+    of its fields, and the session becomes --json and --quiet.
 
-    Commands that share options share their list, and hand on what was given as one value.
+    When the command is called, the fields are put together again into the dataclass.
     """
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {}
