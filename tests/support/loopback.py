@@ -119,6 +119,7 @@ class NetworkFactory:
             "resolve": resolve_to_loopback,
             "sleep": self.time.sleep,
             "clock": self.time.clock,
+            "steady_clock": self.time.clock,
             "bounds": ReplyLimits(seconds=2.0),
         }
         return OnlineClient(**{**options, **more})

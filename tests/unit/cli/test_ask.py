@@ -267,6 +267,25 @@ def test_without_a_question_a_terminal_has_a_conversation(
     assert len(thread.turns) == 2
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("--as", "Why?"), ("--thread", "mine", "--plan-only")],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    osler: Any, asked: list[Settings], words: tuple[str, ...]
+) -> None:
+    result = osler("ask", QUESTION, *RAG, *words)
+    assert (result.exit_code, "--thread" in result.stderr, asked) == (2, True, [])
+
+
+def test_a_plan_of_no_question_is_no_conversation(
+    osler: Any, asked: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(testing._NamedTextIOWrapper, "isatty", lambda _: True, raising=False)
+    assert osler("ask", "--plan-only", stdin=QUESTION).exit_code == 2
+    assert asked == []
+
+
 def test_options_are_given_one_by_one(osler: Any, ending: Ending, solution: Solution) -> None:
     questions = ending(replace(solution, answer=replace(solution.answer, option="B")))
     result = osler("ask", QUESTION, "--option", "aspirin", "--option", "adrenaline")
@@ -381,6 +400,26 @@ def test_a_run_is_exported_to_a_terminal_and_to_files(osler: Any, run: Path, fol
     assert osler("trace", "last", "--to", "pdf").exit_code == 2
     assert osler("trace", "last", "--to", "doc").exit_code == 2
     assert osler("trace", "nope", "--to", "ris").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--html", "o.html"),
+        ("last", "last", "--out", "o.md"),
+        ("last", "--out", "o.md", "--html", "o.html"),
+    ],
+)
+def test_a_file_that_trace_would_not_write_is_a_usage_error(
+    osler: Any, run: Path, words: tuple[str, ...]
+) -> None:
+    assert osler("trace", *words).exit_code == 2
+
+
+def test_a_page_is_written_with_json_too(osler: Any, run: Path, folder: Path) -> None:
+    shown = osler("trace", "last", "--html", "o.html", "--json")
+    assert json.loads(shown.stdout) == {"path": "o.html"}
+    assert (folder / "o.html").exists()
 
 
 def test_a_follow_up_is_asked_in_its_thread(

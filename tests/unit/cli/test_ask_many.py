@@ -77,8 +77,9 @@ def test_questions_of_a_file_share_what_is_loaded(
 
 def test_json_lines_may_have_options(osler: Any, folder: Path, opened: list[Settings]) -> None:
     line = {"question": QUESTION, "id": "x"}
-    (folder / "q.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
-    assert QUESTION in osler("ask", "--file", "q.jsonl").stdout
+    for name in ("q.jsonl", "q.JSONL"):
+        (folder / name).write_text(json.dumps(line) + "\n", encoding="utf-8")
+        assert osler("ask", "--file", name).stdout.startswith(f"? {QUESTION}\n")
 
 
 @pytest.mark.parametrize(
@@ -87,6 +88,9 @@ def test_json_lines_may_have_options(osler: Any, folder: Path, opened: list[Sett
         ("", (), "has no question"),
         (None, (), "cannot be read"),
         (QUESTION, ("and one more?",), "--file stands alone"),
+        (QUESTION, ("--plan-only",), "--file stands alone"),
+        (QUESTION, ("--film",), "--file stands alone"),
+        (QUESTION, ("--as", "and one more?"), "it goes with --thread"),
     ],
 )
 def test_a_file_that_cannot_be_asked_is_refused_before_anything_is_opened(
@@ -100,7 +104,7 @@ def test_a_file_that_cannot_be_asked_is_refused_before_anything_is_opened(
     if content is not None:
         (folder / "q.txt").write_text(content, encoding="utf-8")
     result = osler("ask", *more, "--file", "q.txt")
-    assert said in result.stderr
+    assert (result.exit_code, said in result.stderr) == (2, True)
     assert opened == []
 
 

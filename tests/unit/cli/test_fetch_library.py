@@ -15,10 +15,18 @@ import pytest
 from osler.cli.library import plan_library
 from osler_lab.testing.scripted import HashingEncoder
 
-ARTICLE = (
-    "<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID Version='1'>7</PMID><Article>"
-    "<ArticleTitle>Quinine</ArticleTitle><Abstract><AbstractText>Quinine treats malaria."
-    "</AbstractText></Abstract></Article></MedlineCitation></PubmedArticle></PubmedArticleSet>"
+ARTICLES = "<PubmedArticleSet>{}{}</PubmedArticleSet>".format(
+    *(
+        f"<PubmedArticle><MedlineCitation><PMID Version='1'>{pmid}</PMID><Article>"
+        "<ArticleTitle>Quinine</ArticleTitle><Abstract><AbstractText>"
+        f"Quinine treats malaria in {pmid} days."
+        "</AbstractText></Abstract></Article></MedlineCitation></PubmedArticle>"
+        for pmid in (7, 8)
+    )
+)
+NOTICES = (
+    "RetractionNature,Reason,RetractionDate,OriginalPaperDOI,OriginalPaperPubMedID\n"
+    "Retraction,Data,7/14/2019 0:00,,8\n"
 )
 
 
@@ -26,7 +34,7 @@ ARTICLE = (
 def mirror(tmp_path: Path) -> Iterator[str]:
     """A server on loopback with a small file for each recipe of the library."""
     root = tmp_path / "mirror"
-    body = gzip.compress(ARTICLE.encode())
+    body = gzip.compress(ARTICLES.encode())
     name = "pubmed26n0001.xml.gz"
     files = {
         f"pubmed-baseline/baseline/{name}": body,
@@ -37,7 +45,7 @@ def mirror(tmp_path: Path) -> Iterator[str]:
         "wikimed/wikipedia_en_medicine_nopic_2026-01.zim": b"not a ZIM",
         "medlineplus/xml.html": b'<a href="/xml/mplus_topics_compressed_2026-11-27.zip">z</a>',
         "medlineplus/xml/mplus_topics_compressed_2026-11-27.zip": b"not a zip",
-        "retraction-watch/retraction_watch.csv": b"Title\nx\n",
+        "retraction-watch/retraction_watch.csv": NOTICES.encode(),
     }
     for part in plan_library():
         if part.name == "openfda-labels":
@@ -72,7 +80,7 @@ def test_nothing_is_fetched_before_the_licences_are_accepted(osler: Any, mirror:
     assert "--accept-licence" in refused.stderr
 
 
-def test_one_command_fetches_adds_and_builds(
+def test_one_command_fetches_adds_marks_what_was_retracted_and_builds(
     osler: Any, mirror: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("models", "knowledge"):
@@ -80,7 +88,7 @@ def test_one_command_fetches_adds_and_builds(
     words = ("kb", "fetch", "medical-library", "--accept-licence", "--yes", "--mirror", mirror)
     done = osler(*words, "--json")
     assert done.exit_code == 0, done.stderr
-    assert json.loads(done.stdout)["encoded"] == 1
+    assert json.loads(done.stdout)["encoded"] == 2
     found = json.loads(osler("kb", "search", "malaria", "--json").stdout)["hits"]
     assert [hit["passage"]["id"] for hit in found] == ["research:7#0"]
     assert (tmp_path / "osler" / "fetched" / "retraction-watch" / "retraction_watch.csv").exists()

@@ -72,6 +72,7 @@ def test_a_search_finds_what_passes(
         (("--until", "2024-13"), "write a date as 2024, 2024-03 or 2024-03-31"),
         (("--since", "2021-05", "--until", "2021-04"), "since is after until"),
         (("--since", "2024", "--until", "2020"), "since is after until"),
+        (("--since", "2024", "--as-of", "2020"), "since is after until or as_of"),
         (("--kind", "guideline,novel"), "of the kind 'novel'; choose from guideline, rct"),
         (("--since", "2900"), "no text passes the filter: since 2900"),
         (("--as-of", "2011-01-01", "-s", "book"), "no text passes the filter: as of 2011-01-01"),
@@ -83,6 +84,7 @@ def test_a_filter_that_lets_nothing_through_ends_with_2_and_is_named(
     ended = osler("kb", "search", "adrenaline", *words)
     assert ended.exit_code == 2
     assert says in ended.stderr
+    assert "Value error" not in ended.stderr
 
 
 def test_a_question_takes_the_same_words(osler: Any) -> None:

@@ -70,6 +70,8 @@ def test_an_unknown_term_is_exit_code_1_and_a_misspelt_one_is_found(
 def test_paths_between_names(osler: Any, graph: Path) -> None:
     assert "flu —causes→ fever" in osler("kb", "graph", "find", "flu", "--to", "pyrexia").stdout
     assert osler("kb", "graph", "find", "flu", "--to", "unheard of").exit_code == 1
+    assert osler("kb", "graph", "find", "flu", "--to", "pyrexja").exit_code == 1
+    assert osler("kb", "graph", "find", "flu", "--to", "pyrexja", "--fuzzy").exit_code == 0
 
 
 def test_fusing_and_taking_it_back(osler: Any, graph: Path) -> None:
@@ -78,6 +80,9 @@ def test_fusing_and_taking_it_back(osler: Any, graph: Path) -> None:
     assert osler("kb", "graph", "add", str(table)).exit_code == 0
     assert json.loads(osler("kb", "graph", "fuse", "--json").stdout)["merges"] == 1
     assert json.loads(osler("kb", "graph", "fuse", "--undo", "--json").stdout) == {"separated": 1}
+    assert osler("kb", "graph", "fuse", "--undo", "--attach", "DOID").exit_code == 2
+    assert osler("kb", "graph", "fuse", "--attach", "DOID", "--source", "xref").exit_code == 2
+    assert osler("kb", "graph", "fuse", "--attach", "DOID", "--no-names").exit_code == 2
 
 
 def test_a_file_that_nobody_knows_is_exit_code_6(osler: Any, folder: Path) -> None:
@@ -111,6 +116,9 @@ def test_communities_are_found_shown_and_asked_for(osler: Any, graph: Path) -> N
     assert "Too warm." in osler("kb", "get", one["id"]).stdout
     assert one["id"] in osler("kb", "graph", "communities", "Does flu cause pyrexia?").stdout
     assert osler("kb", "graph", "communities", "an umbrella").exit_code == 1
+    refused = osler("kb", "graph", "communities", "--largest", "3")
+    assert (refused.exit_code, "--anew" in refused.stderr) == (2, True)
+    assert osler("kb", "graph", "communities", "--largest", "3", "--anew").exit_code == 0
 
 
 def test_the_packaged_model_does_not_write_about_communities(osler: Any, graph: Path) -> None:

@@ -194,6 +194,16 @@ def test_the_sample_is_added_before_it_is_built(
     assert built.split()[:4] == ["passages", "2", "encoded", "0"]
 
 
+@pytest.mark.parametrize(
+    "words", [("--workers", "3"), ("--source", "book"), ("--on", "processes", "--source", "book")]
+)
+def test_an_option_of_a_build_that_would_do_nothing_is_refused(
+    osler: Any, words: tuple[str, ...]
+) -> None:
+    refused = osler("kb", "build", *words)
+    assert (refused.exit_code, "it goes with" in refused.stderr) == (2, True)
+
+
 def test_a_passage_is_shown_with_its_neighbours(osler: Any, kb: None) -> None:
     id = "book:anaphylaxis#0"
     assert "Give adrenaline" in osler("kb", "get", id).stdout

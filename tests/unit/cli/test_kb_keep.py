@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
 from osler.kb.upkeep import Fetched, Seen
 from osler.sources.download.job import DownloadJob, load_recipes
@@ -59,6 +60,14 @@ def test_an_update_of_nothing_ends_with_4(osler: Any, kb: Path) -> None:
     assert "nothing was added to wiki" in result.stderr
 
 
+@pytest.mark.parametrize("words", [("--source", "book"), ("--prune",), ("--retry",)])
+def test_marking_what_was_retracted_updates_nothing_and_says_so(
+    osler: Any, words: tuple[str, ...]
+) -> None:
+    refused = osler("kb", "update", "--retractions", "list.csv", *words)
+    assert (refused.exit_code, "not go with --retractions" in refused.stderr) == (2, True)
+
+
 def test_a_snapshot_is_taken_listed_gone_back_to_and_deleted(osler: Any, kb: Path) -> None:
     assert osler("kb", "snapshot").stdout == "no snapshots yet; next: osler kb snapshot NAME\n"
     assert osler("kb", "snapshot", "monday").stdout == "snapshot monday: 2 documents, 2 passages\n"
@@ -70,6 +79,8 @@ def test_a_snapshot_is_taken_listed_gone_back_to_and_deleted(osler: Any, kb: Pat
     assert "Urate" in osler("kb", "get", "book:gout#0").stdout
     (row,) = [line for line in osler("kb", "snapshot").stdout.splitlines() if "monday" in line]
     assert row.split()[4:6] == ["2", "2"]
+    for more in ((), ("--restore",)):
+        assert osler("kb", "snapshot", "friday", *more, "--drop", "monday").exit_code == 2
     assert json.loads(osler("kb", "snapshot", "--drop", "monday", "--json").stdout) == []
 
 
@@ -166,3 +177,20 @@ def test_a_scheduled_fetch_says_what_came_and_what_broke_off(
     assert "pubmed-updates" in osler("kb", "fetch").stdout
     unfit = next(name for name, one in load_recipes().items() if one.use)
     assert osler("kb", "fetch", unfit, "--every", "1").exit_code != 0
+
+
+def test_an_export_to_a_server_takes_no_filter_and_nothing_that_may_not_be_read(
+    osler: Any, kb: Path, books: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pushed: list[object] = []
+    monkeypatch.setattr(KnowledgeBase, "push", lambda *_, **__: pushed.append(1))
+    server = ("kb", "export", "http://qdrant.example:6333")
+    for more in (("--source", "book"), ("--since", "2030")):
+        refused = osler(*server, *more)
+        assert (refused.exit_code, "a server is given every source" in refused.stderr) == (2, True)
+    assert osler("kb", "export", str(folder / "all.jsonl"), "--rebuild").exit_code == 2
+    closed = osler("--set", "access.sources=wiki", *server)
+    assert (closed.exit_code, "what may not be read" in closed.stderr) == (3, True)
+    private = osler("--set", "access.private=book", *server)
+    assert (private.exit_code, "book is private" in private.stderr) == (3, True)
+    assert pushed == []

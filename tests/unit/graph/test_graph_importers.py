@@ -309,6 +309,18 @@ def test_plain_triples_with_commas_quotes_and_cells_too_many(tmp_path: Path) -> 
     ]
 
 
+def test_an_open_quotation_mark_of_a_tab_separated_cell_swallows_no_row(tmp_path: Path) -> None:
+    rows = 'Ibuprofen\tcauses\t"ulcer\nCodeine\tcauses\tnausea\n'
+    of_rows = [
+        ("term:Ibuprofen", "causes", 'term:"ulcer'),
+        ("term:Codeine", "causes", "term:nausea"),
+    ]
+    assert triples(taken(tmp_path, "t.tsv", f"S\tP\tO\n{rows}")) == of_rows
+    assert triples(taken(tmp_path, "u.tsv", rows)) == of_rows
+    quoted = '"S"\t"P"\t"O"\n"a\tb"\tcauses\t"c"\n'
+    assert triples(taken(tmp_path, "q.tsv", quoted)) == [("term:a b", "causes", "term:c")]
+
+
 def test_cmekg_triples_as_an_array_and_by_the_line(tmp_path: Path) -> None:
     record = {"text": "感冒的症状是咳嗽", "spo_list": [["感冒", "相关症状", "咳嗽"], ["感冒", "x"]]}
     items = taken(tmp_path, "t.json", json.dumps([record, {"spo_list": 3}], ensure_ascii=False))

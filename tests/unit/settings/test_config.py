@@ -32,6 +32,7 @@ from osler.settings import (
     user_file,
     write_template,
 )
+from osler.settings.show import write_keys
 
 
 @pytest.fixture(autouse=True)
@@ -259,6 +260,9 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
         ("[kb]\nsources = ['']", "kb.sources: "),
         ("[kb]\nsources = 3", "kb.sources: "),
         ("[kb]\npath = ''", "kb.path: expected a path"),
+        ("[kb]\ncollection = 'a b/../c'", "kb.collection: "),
+        ("[kb]\nchunk = '10'", "kb.chunk: unknown chunking '10'"),
+        ("[kb]\nchunk = '100+90'", "kb.chunk: chunks of 100 characters cannot overlap by 90"),
         ("home = {a = 1}", "home: "),
         ("[model]\nkind = 'gguf'", '[model]: kind = "gguf" needs path'),
         ("[retrieve]\ndense_weight = 0\nlexical_weight = 0", "[retrieve]: dense_weight and"),
@@ -574,3 +578,58 @@ def test_a_wrong_role_is_told_with_its_place(
         loaded(tmp_path, text)
     for part in parts:
         assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("told", "fields"),
+    [
+        ("think=false", ("think=false",)),
+        ('provider={"order": ["a", "b"]}', ('provider={"order": ["a", "b"]}',)),
+        ('["think=false", "top_k=5"]', ("think=false", "top_k=5")),
+        ("", ()),
+    ],
+)
+def test_fields_of_a_request_are_set_outside_a_file_too(
+    tmp_path: Path, told: str, fields: tuple[str, ...]
+) -> None:
+    server = {"model.kind": "openai", "model.url": "http://m:1/v1", "model.name": "m"}
+    by_flag = loaded(tmp_path, flags=server | {"model.request": told})
+    by_name = loaded(tmp_path, flags=server, env={"OSLER__MODEL__REQUEST": told})
+    assert by_flag.settings.model.request == by_name.settings.model.request == fields
+
+
+KEPT = """\
+home = "/x"
+
+[model]
+# thinking = how long it may think, in tokens
+thinking = 5  # agreed with "Ann"
+request = [
+  # thinking = 9
+  "a=#1",  # the first
+  "b=2",
+]
+name = "m"
+
+[kb]
+"""
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_keys_are_written_and_every_other_line_stays(tmp_path: Path, line_end: str) -> None:
+    path = tmp_path / "osler.toml"
+    path.write_text(KEPT, encoding="utf-8", newline=line_end)
+    write_keys(path, "model", {"thinking": 7, "parallel": 2})
+    written = KEPT.replace("= 5 ", "= 7 ").replace("[model]\n", "[model]\nparallel = 2\n")
+    assert path.read_bytes().decode() == written.replace("\n", line_end)
+    write_keys(path, "model", {"request": ["c=1"]})
+    lines = path.read_text("utf-8").splitlines()
+    assert lines[3:9] == [*written.splitlines()[3:6], 'request = ["c=1"]', 'name = "m"', ""]
+
+
+def test_a_key_in_another_form_is_refused_with_the_form_to_write(tmp_path: Path) -> None:
+    path = tmp_path / "osler.toml"
+    path.write_text("strategy.k = 5\n", encoding="utf-8")
+    with pytest.raises(BadConfig, match=r"below \[strategy\]"):
+        write_keys(path, "strategy", {"k": 3})
+    assert path.read_text("utf-8") == "strategy.k = 5\n"

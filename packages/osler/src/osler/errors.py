@@ -237,4 +237,6 @@ def describe_invalid(error: ValidationError, whole: str = "") -> str:
     where no field is to blame."""
     first = error.errors()[0]
     place = ".".join(map(str, first["loc"])) or whole
-    return f"{place}: {first['msg']}" if place else first["msg"]
+    # pydantic puts this before the words of a validator.
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{place}: {message}" if place else message

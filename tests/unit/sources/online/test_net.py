@@ -194,6 +194,14 @@ async def test_token_bucket_bounds_the_calls_in_any_second() -> None:
     assert passed[-1] - passed[0] == pytest.approx(3.0)
 
 
+async def test_a_clock_that_is_set_back_delays_no_call(lines: NetworkFactory) -> None:
+    bucket = lines(steady_clock=lambda: 5.0).make_bucket(5.0)
+    await bucket.take_token()
+    lines.time.now -= 3600
+    await bucket.take_token()
+    assert lines.time.slept == [pytest.approx(0.2)]
+
+
 def test_the_cache_stays_within_its_size_and_keeps_what_was_used_last(tmp_path: Path) -> None:
     cache = ReplyCache(tmp_path, largest=100)
     for n in range(4):

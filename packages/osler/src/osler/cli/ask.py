@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from osler.cli.conversation import ask_in_thread, converse
-from osler.cli.options import Asked, Choices, EstimateAlone, Filters, Offered, Planner, Trace
+from osler.cli.options import (
+    Asked,
+    Choices,
+    EstimateAlone,
+    Filters,
+    Offered,
+    Planner,
+    Trace,
+    refuse_options,
+)
 from osler.cli.run_output import first_step, make_report, show_result, watch_events
 from osler.cli.session import ABSTAINED, CliSession, complete_preset, complete_strategy
 from osler.errors import BadConfig, BadQuestion, OslerError, read_text_file, translate_os_errors
@@ -107,33 +116,33 @@ def ask(
     here.preset, keep = preset or here.preset, not filters.is_given
     steps = plan if strategy == "kag-thinker" else None
     given = None if steps else _read_plan(plan)
-    flags: dict[str, object] = {"strategy.k": k, "sampling.seed": seed}
-    flags |= filters.as_settings()
-    if steps is not None:
-        flags["strategy.forms"] = read_text_file(steps, BadConfig)
-    kind = strategy or ("omni-rag" if given else None)
-    settings = here.load_settings(flags | ({"strategy.kind": kind} if kind else {}))
-    if file is not None:
-        if question or option or given or thread:
-            raise BadQuestion("--file stands alone", fix="leave out the question and its options")
-        questions = read_questions(file)
-        if estimate:
-            return show_estimate(here, settings, questions)
-        return ask_all(here, settings, questions, trace, passages=long)
-    if question is None and given is None and sys.stdin.isatty():
+    flags: dict[str, object] = {"strategy.k": k, "sampling.seed": seed, **filters.as_settings()}
+    flags["strategy.kind"] = strategy or ("omni-rag" if given else None)
+    flags["strategy.forms"] = steps and read_text_file(steps, BadConfig)
+    settings = here.load_settings(flags)
+    if thread is None:
+        refuse_options("it goes with --thread", **{"as": standalone})
+    else:
+        refuse_options("it does not go with --thread", plan_only=plan_only, plan=given)
+    if file and (question or option or given or thread or plan_only or film):
+        raise BadQuestion("--file stands alone", fix="leave out the question and its options")
+    is_talk = question is None and not (file or given or plan_only or estimate or standalone)
+    if is_talk and sys.stdin.isatty():
         return converse(here, settings, thread, film=film, passages=long, keep=keep)
-    asked = _pick_question(question, tuple(option or ()), given)
+    asked = read_questions(file) if file else [_pick_question(question, tuple(option or ()), given)]
     # Verbs import what they run: `--help` and a usage error load neither numpy nor a model.
     if estimate:
-        return show_estimate(here, settings, [asked])
+        return show_estimate(here, settings, asked)
+    if file:
+        return ask_all(here, settings, asked, trace, passages=long)
     from osler.runs.answering import ask as solve
 
     with watch_events(here, trace, first=first_step(settings), film=film) as sink:
         if thread is not None:
-            report = ask_in_thread(here, settings, thread, asked, standalone, sink, keep=keep)
+            report = ask_in_thread(here, settings, thread, asked[0], standalone, sink, keep=keep)
         else:
-            made = solve(settings, asked, sink=sink, plan_only=plan_only, plan=given)
-            report = make_report(asyncio.run(made), asked)
+            made = solve(settings, asked[0], sink=sink, plan_only=plan_only, plan=given)
+            report = make_report(asyncio.run(made), asked[0])
     return show_result(here, report, film=film, passages=long)
 
 
@@ -276,7 +285,7 @@ def ask_all(
 
 def read_questions(path: Path) -> list[Question]:
     """One question a line, or JSON Lines with `question` and, if it has any, `options`."""
-    if path.suffix in (".jsonl", ".json"):
+    if path.suffix.lower() in (".jsonl", ".json"):
         from osler.questions import read_labeled
 
         return [one.question for one in read_labeled(path)]

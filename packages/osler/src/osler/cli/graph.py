@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from osler.cli.options import JsonSession
+from osler.cli.options import JsonSession, refuse_options
 from osler.cli.session import ABSTAINED, PARTIAL, CliSession
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def find(
     from osler.retrieve.graph import GraphRetriever
 
     if to is not None:
-        _show_paths(here, term, to, hops, k)
+        _show_paths(here, term, to, hops, k, fuzzy=fuzzy)
         return
     with open_graph_here(here.load_settings()) as graph:
         concept = graph.get_concept(term)
@@ -156,12 +156,12 @@ def find(
         raise typer.Exit(ABSTAINED)
 
 
-def _show_paths(here: CliSession, one: str, other: str, hops: int, k: int) -> None:
+def _show_paths(here: CliSession, one: str, other: str, hops: int, k: int, *, fuzzy: bool) -> None:
     from osler.graph.chains import find_chains_between
     from osler.graph.items import verbalise_chain
 
     with open_graph_here(here.load_settings()) as graph:
-        ends = [_find_concepts(graph, term) for term in (one, other)]
+        ends = [_find_concepts(graph, term, fuzzy=fuzzy) for term in (one, other)]
         chains = [
             chain
             for a in ends[0]
@@ -196,6 +196,10 @@ def fuse(
     """Merge concepts of several vocabularies that are the same."""
     from osler.graph import fusion
 
+    if undo:
+        refuse_options("it does not go with --undo", attach=attach)
+    if undo or attach:
+        refuse_options("it does not go with --undo or --attach", source=source, no_names=not names)
     with open_graph_here(here.load_settings()) as graph:
         if undo:
             gone = fusion.separate_concepts(graph)
@@ -217,12 +221,12 @@ def open_graph_here(settings: Settings) -> Graph:
     return Graph.open(settings.kb.path)
 
 
-def _find_concepts(graph: Graph, term: str) -> list[str]:
+def _find_concepts(graph: Graph, term: str, *, fuzzy: bool) -> list[str]:
     from osler.graph.lookup import Lookup
 
     if graph.get_concept(term) is not None:
         return [term]
-    return [match.concept for match in Lookup(graph).find(term, fuzzy=False)]
+    return [match.concept for match in Lookup(graph).find(term, fuzzy=fuzzy)]
 
 
 # Of the largest communities, how many are shown.
@@ -235,8 +239,11 @@ def communities(
         str, typer.Argument(help="Show the communities of this question; without one, the largest.")
     ] = "",
     largest: Annotated[
-        int, typer.Option(min=2, help="Concepts over which a community is split further.")
-    ] = 60,
+        int | None,
+        typer.Option(
+            min=2, help="Concepts over which a community is split further; 60 by default."
+        ),
+    ] = None,
     anew: Annotated[bool, typer.Option("--anew", help="Find the communities again.")] = False,
     summaries: Annotated[
         int, typer.Option(min=0, help="How many the summariser's model is to write about.")
@@ -269,14 +276,16 @@ def communities(
         raise typer.Exit(ABSTAINED)
 
 
-def _open_communities(graph: Graph, largest: int, *, anew: bool) -> Communities:
+def _open_communities(graph: Graph, largest: int | None, *, anew: bool) -> Communities:
     from osler.errors import KnowledgeBaseMissing
     from osler.graph.communities import Communities, build_communities
 
-    try:
-        return build_communities(graph, largest=largest) if anew else Communities(graph)
-    except KnowledgeBaseMissing:
-        return build_communities(graph, largest=largest)
+    if not anew:
+        with suppress(KnowledgeBaseMissing):
+            found = Communities(graph)
+            refuse_options("they are found already; add --anew", largest=largest)
+            return found
+    return build_communities(graph, largest=largest or 60)
 
 
 def _pick_communities(index: Communities, query: str, count: int) -> list[Community]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from osler.cli.options import JsonSession
+from osler.cli.options import JsonSession, refuse_options
 from osler.cli.progress import show_progress
 from osler.cli.session import ABSTAINED, PARTIAL, CliSession
 from osler.errors import BadConfig, KnowledgeBaseUnbuilt
@@ -46,9 +46,7 @@ class WatchOptions:
             show_default=False,
         ),
     ] = None
-    looks: Annotated[int | None, typer.Option(min=1, help="With --watch: stop after N checks.")] = (
-        None
-    )
+    looks: Annotated[int | None, typer.Option(min=1, help="With --watch: at most N checks.")] = None
 
 
 @dataclass(frozen=True)
@@ -248,14 +246,16 @@ def build(
         typer.Option(help="Take ready-made vectors of this folder first, by document id."),
     ] = None,
     source: Annotated[
-        str, typer.Option(help="With --vectors: the source of their documents.")
-    ] = RESEARCH,
+        str | None, typer.Option(help=f"With --vectors: their source; {RESEARCH} by default.")
+    ] = None,
     wait: Wait = PATIENCE,
 ) -> None:
     """Build the index. An interrupted build resumes.
 
     Several at a time share the work.
     """
+    refuse_options("it goes with --on", workers=on is None and workers)
+    refuse_options("it goes with --vectors", source=vectors is None and source)
     settings = here.load_settings()
     if release is not None:
         _release_held(here, settings, release, wait)
@@ -276,8 +276,7 @@ def build(
                 if on is None:
                     built = kb.build(load_encoder(settings), rebuild=rebuild, progress=report)
                 else:
-                    make = partial(load_encoder, settings)
-                    workforce = bulk_runner(on, workers)
+                    make, workforce = partial(load_encoder, settings), bulk_runner(on, workers)
                     built = kb.build_on(workforce, make, rebuild=rebuild, progress=report)
     if here.json or not here.quiet:
         with open_kb(settings) as kb:
@@ -288,13 +287,13 @@ def build(
 
 
 def _take_vectors(
-    here: CliSession, encoder: Encoder | None, kb: Path, folder: Path, source: str
+    here: CliSession, encoder: Encoder | None, kb: Path, folder: Path, source: str | None
 ) -> None:
     from osler.kb.index.ready import take_vectors
 
     if encoder is None:
         raise BadConfig("vectors need their encoder", fix="set it under [embedder]")
-    taken = take_vectors(kb, encoder, folder, source=source, wait=PATIENCE)
+    taken = take_vectors(kb, encoder, folder, source=source or RESEARCH, wait=PATIENCE)
     here.print_line(taken.line)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osler.cli.kb import PATIENCE, Wait, count_by_words, open_kb, show_added
+from osler.cli.options import refuse_options
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
@@ -52,6 +54,13 @@ def update(
     """
     settings = here.load_settings()
     if retractions is not None:
+        refuse_options(
+            "it does not go with --retractions",
+            source=source,
+            checksum=checksum,
+            retry=retry,
+            prune=prune,
+        )
         _mark_retractions(here, settings, retractions, wait)
         return
     with open_kb(settings, wait) as kb, show_progress(here) as report:
@@ -134,6 +143,8 @@ def snapshot(
     from osler.kb.store import snapshots as kept
 
     settings = here.load_settings()
+    if drop:
+        refuse_options("it stands alone", drop=name or restore)
     if restore:
         if name is None:
             raise typer.BadParameter("name the snapshot", param_hint="--restore")
@@ -200,19 +211,17 @@ def export(
     search there.
     """
     if to is None or "://" in to:
+        refuse_options("a server is given every source", source=source, since=since)
         _push_changes(here, to, rebuild=rebuild)
         return
+    refuse_options("it goes with a server", rebuild=rebuild)
     from datetime import UTC
-
-    from osler.errors import BadConfig
 
     settings = here.load_settings()
     # typer reads a time without a zone; the knowledge base stores UTC.
     first = since.replace(tzinfo=UTC) if since else None
     with open_kb(settings) as kb, show_progress(here) as report:
-        closed = [name for name in kb.sources if not settings.access.may_search(name)]
-        if closed and (source is None or source in closed):
-            raise BadConfig("this would export what may not be read", fix="name a --source")
+        _require_readable(settings, [source] if source else kb.sources, "name a --source")
         done = kb.export(Path(to), source=source, since=first, progress=report)
     here.report_line(
         f"{done.path}: {done.documents:,} documents, {done.passages:,} passages",
@@ -220,14 +229,24 @@ def export(
     )
 
 
+def _require_readable(settings: Settings, sources: Iterable[str], fix: str) -> None:
+    from osler.errors import BadConfig
+
+    if not all(map(settings.access.may_search, sources)):
+        raise BadConfig("this would export what may not be read", fix=fix)
+
+
 def _push_changes(here: CliSession, url: str | None, *, rebuild: bool) -> None:
     from osler.build.knowledge import search_backend
+    from osler.build.privacy import index_hosts, require_trusted
     from osler.errors import BadConfig
 
     settings = here.load_settings({"kb.url": url})
     if not settings.kb.url:
         raise BadConfig("there is nowhere to export to", fix="name a file or a URL, or set kb.url")
     with open_kb(settings) as kb, show_progress(here) as report:
+        _require_readable(settings, kb.sources, "use a key that may search every source")
+        require_trusted(settings, kb.sources, index_hosts(settings))
         pushed = kb.push(search_backend(settings), rebuild=rebuild, progress=report)
     if here.json or not here.quiet:
         here.show(asdict(pushed))

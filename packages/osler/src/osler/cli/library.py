@@ -11,12 +11,14 @@ from osler.cli.session import CliSession
 from osler.sources.download.job import DownloadJob, DownloadRecipe, find_recipe, load_recipes
 
 LIBRARY = "medical-library"
+_NOTICES = "retraction-watch"
+"""No texts: it marks those of the parts before it."""
 _PARTS: Mapping[str, int | None] = {
     "medlineplus": None,
     "wikimed": None,
     "pubmed-baseline": 20,
     "openfda-labels": None,
-    "retraction-watch": None,
+    _NOTICES: None,
 }
 """Recipes in the order in which they are fetched, and how many files of each; `None` = all.
 Twenty of PubMed's about 1,270 files are its oldest 600,000 citations."""
@@ -80,7 +82,7 @@ def list_recipes(here: CliSession) -> None:
 
 def fetch_library(here: CliSession, mirror: str, *, accepted: bool, begin: bool) -> None:
     """Shows what the library will take; with `begin` fetches, adds and builds it, from where it
-    stopped. Raises what `DownloadJob.run` and `KnowledgeBase.build` raise."""
+    stopped. Raises what `DownloadJob.run`, `KnowledgeBase.mark_retractions` and `build` raise."""
     if not begin:
         _show_plan(here)
         return
@@ -93,10 +95,11 @@ def fetch_library(here: CliSession, mirror: str, *, accepted: bool, begin: bool)
         for part in plan_library():
             folder = settings.home / "fetched" / part.name
             place = f"{mirror.rstrip('/')}/{part.name}" if mirror else ""
-            DownloadJob(part.recipe, folder, place, part.only).run(
-                accepted=accepted, progress=report
-            )
-            if not part.recipe.use:
+            job = DownloadJob(part.recipe, folder, place, part.only)
+            done = job.run(accepted=accepted, progress=report)
+            if part.name == _NOTICES:
+                kb.mark_retractions(done.files[0])
+            else:
                 kb.add([folder], source=part.source, licence=part.licence, progress=report)
         built = kb.build(load_encoder(settings), progress=report)
     here.show(asdict(built))

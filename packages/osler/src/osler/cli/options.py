@@ -102,6 +102,13 @@ class Filters:
             raise BadFilter(describe_invalid(error), fix=fix) from error
 
 
+def refuse_options(why: str, **given: object) -> None:
+    """Raises a usage error for the first option that was given: it would do nothing here."""
+    for name, value in given.items():
+        if value:
+            raise typer.BadParameter(why, param_hint=f"--{name.replace('_', '-')}")
+
+
 # The session of a command that has --json alone: its result is all that it prints.
 JsonSession = Annotated[CliSession, "no --quiet"]
 
@@ -124,9 +131,10 @@ class CommandGroup(typer.Typer):
 
 
 def expand_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with its session and its dataclasses of options laid open for typer.
+    """Wraps the command for typer: each parameter that is a dataclass becomes one option for each
+    of its fields, and the session becomes --json and --quiet.
 
-    Commands that share options share their list, and hand on what was given as one value.
+    When the command is called, the fields are put together again into the dataclass.
     """
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.options import JsonSession
+from osler.cli.options import JsonSession, refuse_options
 from osler.cli.progress import show_progress
 from osler.cli.session import ABSTAINED, CliSession, write_json
 
@@ -77,10 +77,10 @@ def doctor(
     shown. With --install, changed, missing and extra files of the installation are named. Exit
     code 1: a check failed.
     """
-    if write and not model:
-        raise typer.BadParameter("it goes with --model", param_hint="--write")
-    if against and not install:
-        raise typer.BadParameter("it goes with --install", param_hint="--against")
+    if not model:
+        refuse_options("it goes with --model", write=write)
+    if not install:
+        refuse_options("it goes with --install", against=against)
     if model:
         from osler.cli.model_probe import probe_configured
 

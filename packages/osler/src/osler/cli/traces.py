@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.options import JsonSession, Trace
+from osler.cli.options import JsonSession, Trace, refuse_options
 from osler.cli.render import RunPage
 from osler.cli.session import CliSession
 from osler.cli.words import say
@@ -89,6 +89,10 @@ def trace(
     """
     from osler.build.privacy import open_runs
 
+    if len(runs or ()) != 1:
+        refuse_options("it takes one run", html=html, to=export.to, out=export.out)
+    elif export.to or export.out:
+        refuse_options("it stands alone", html=html)
     settings = here.load_settings()
     opens = open_runs(settings)
     if not runs:
@@ -115,14 +119,14 @@ def trace(
 def _show_run(
     here: CliSession, settings: Settings, found: RunPage, html: Path | None, *, notes: bool
 ) -> None:
+    if html is not None:
+        _write_page(html, found)
+        here.report_line(f"written to {html}", {"path": str(html)})
+        return
     if here.json:
         from osler.trace import to_line
 
         sys.stdout.writelines(f"{to_line(event)}\n" for event in found.events)
-        return
-    if html is not None:
-        _write_page(html, found)
-        here.make_console().print(f"written to {html}")
         return
     from osler.cli.render import run_page
 

@@ -109,9 +109,7 @@ def load_schema(path: Path) -> Schema:
     try:
         found = Schema.model_validate(_read_file(path))
     except ValidationError as error:
-        # Pydantic puts these words before the text of an error that a check of ours raised.
-        why = describe_invalid(error).replace("Value error, ", "", 1)
-        raise BadConfig(f"{path}: {why}", fix=_FIX) from error
+        raise BadConfig(f"{path}: {describe_invalid(error)}", fix=_FIX) from error
     if found.knowledge:
         return found
     return found.model_copy(update={"knowledge": medicine_schema().knowledge})

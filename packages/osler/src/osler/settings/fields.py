@@ -98,9 +98,9 @@ def last_day(given: int | date | str) -> int:
     return _fill(given, "1231")
 
 
-def _fill(given: int | date | str, rest: str) -> int:
-    digits = str(given).replace("-", "")
-    return int(digits + rest[len(digits) - 4 :])
+def _fill(given: int | date | str, month_and_day: str) -> int:
+    digits = str(given).replace("-", "")  # 2024, 202401 or 20240131
+    return int(digits + f"yyyy{month_and_day}"[len(digits) :])
 
 
 class SettingsSection(BaseModel):

@@ -114,6 +114,12 @@ def _read_value(text: str) -> Any:
         return text.strip()
 
 
+def _split_request(value: object) -> object:
+    """One field outside a list stands whole: its JSON may hold commas."""
+    is_one = isinstance(value, str) and value.strip()[:1] not in ("[", "")
+    return (value,) if is_one else split_list(value)
+
+
 class ModelSettings(SettingsSection):
     kind: Literal["packaged", "gguf", "openai", "transformers"] = "packaged"
     """The small model that comes with Osler, a GGUF file of yours, a server that speaks the OpenAI
@@ -147,7 +153,7 @@ class ModelSettings(SettingsSection):
     thinking: Whole = Field(default=2048, ge=0, le=65_536)
     """Tokens that the model may think in each call besides those of its reply; they are asked for
     once it was seen to think."""
-    request: tuple[str, ...] = ()
+    request: Annotated[tuple[str, ...], BeforeValidator(_split_request)] = ()
     """More fields of each request to a server, as "name=JSON": "reasoning_effort=low", or
     "chat_template_kwargs.enable_thinking=false" to switch thinking off."""
     writes: Literal["auto", "yes", "no"] = "auto"

@@ -147,9 +147,9 @@ class RetrieveSettings(SettingsSection):
     def _check_weights(self) -> RetrieveSettings:
         if self.dense_weight == self.lexical_weight == 0:
             raise ValueError("dense_weight and lexical_weight cannot both be 0")
-        first, _ = self._bounds()
-        if first and self.until and first > last_day(self.until):
-            raise ValueError("since is after until")
+        first, last = self._bounds()
+        if first and last and first > last:
+            raise ValueError("since is after until or as_of")
         return self
 
     @property

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from platformdirs import user_data_dir
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from osler.errors import BadConfig
 from osler.methods.tcrag.stack import Metric
 from osler.settings.fields import (
     OptionalPlace,
@@ -79,8 +80,21 @@ class KbSettings(SettingsSection):
     """A Qdrant server, as "http://HOST:6333"; see `osler kb export`."""
     key_file: OptionalPlace = None
     """File with the server's key; without one, QDRANT_API_KEY of the environment."""
-    collection: str = Field(default="osler", pattern=r"[A-Za-z0-9_-]{1,64}")
+    collection: str = Field(default="osler", pattern=r"^[A-Za-z0-9_-]{1,64}$")
     """What the names of its collections on the server begin with."""
+
+    @field_validator("chunk")
+    @classmethod
+    def _check_chunk(cls, chunk: str) -> str:
+        if chunk[0].isdigit():
+            # Here: it brings a library, which a start without numbers does not need.
+            from osler.kb.ingest.chunk import parse_chunking
+
+            try:
+                parse_chunking(chunk)
+            except BadConfig as error:
+                raise ValueError(str(error)) from error
+        return chunk
 
     @model_validator(mode="after")
     def _check_server(self) -> KbSettings:

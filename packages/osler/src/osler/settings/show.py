@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import io
 import json
 import re
 import textwrap
@@ -158,20 +159,42 @@ def write_keys(
     new_lines = [
         f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()
     ]
+    fix = "name another file with --config"
     try:
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        lines = _comment_out(text.splitlines(), comment_out)
+        text = path.read_bytes().decode("utf-8-sig") if path.exists() else ""
+        line_end = "\r\n" if "\r\n" in text else "\n"
+        lines = _comment_out([*_split_statements(text.replace("\r\n", "\n"))], comment_out)
         new_text = "\n".join(_replace_keys(lines, section, values, new_lines)) + "\n"
         # Line edits of a TOML file: parsed before it replaces the old one.
-        tomllib.loads(new_text)
+        if not _is_toml(new_text):
+            fix = f"write the keys that it has of this section below [{section}]"
+            raise BadConfig(f"cannot write {path}: it sets them in another form", fix=fix)
         # Written beside and moved: a full disk leaves the settings as they were.
         with write_whole(path) as draft:
-            draft.write_text(new_text, encoding="utf-8")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadConfig(
-            f"cannot write {path}: {error}", fix="name another file with --config"
-        ) from error
+            draft.write_text(new_text, encoding="utf-8", newline=line_end)
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadConfig(f"cannot write {path}: {error}", fix=fix) from error
     return new_lines
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def _split_statements(text: str) -> Iterator[str]:
+    """The lines of a TOML file; the lines of one value in one."""
+    held = ""
+    for line in io.StringIO(text):
+        held += line
+        if _is_toml(held):
+            yield held.removesuffix("\n")
+            held = ""
+    if held:
+        yield held.removesuffix("\n")
 
 
 def _find_table(lines: Sequence[str], section: str) -> range | None:
@@ -187,7 +210,9 @@ def _find_table(lines: Sequence[str], section: str) -> range | None:
 def _comment_out(lines: Sequence[str], keys: Collection[str]) -> list[str]:
     within = _find_table(lines, "strategy") or ()
     return [
-        f"#{line}" if i in within and line.partition("=")[0].strip() in keys else line
+        f"#{line}".replace("\n", "\n#")
+        if i in within and line.partition("=")[0].strip() in keys
+        else line
         for i, line in enumerate(lines)
     ]
 
@@ -203,10 +228,18 @@ def _replace_keys(
     left = dict(zip(keys, told, strict=True))
     kept: list[str] = []
     for line in (lines[i] for i in found):
-        key = line.split("=")[0].strip(" #\t")
+        bare = line.lstrip(" #\t")
+        key = bare.partition("=")[0].strip()
         # A key that stands there, commented out or not, gives way: its comment stays above it.
-        if key not in keys:
+        if key not in keys or not _is_toml(bare):
             kept.append(line)
         elif key in left:
-            kept.append(left.pop(key))
+            kept.append(left.pop(key) + _remark_behind(bare))
     return [*lines[: found.start], *left.values(), *kept, *lines[found.stop :]]
+
+
+def _remark_behind(statement: str) -> str:
+    """The comment at the end of a key's value, with the gap before it."""
+    marks = (at for at, letter in enumerate(statement) if letter == "#")
+    value = next((statement[:at] for at in marks if _is_toml(statement[:at])), statement)
+    return statement[len(value.rstrip()) :].rstrip()

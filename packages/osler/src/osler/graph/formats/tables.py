@@ -165,8 +165,10 @@ class Triples:
         if names is None:
             yield from _bare_triples(path)
             return
-        has_tabs = b"\t" in plain_head(head).split(b"\n", 1)[0]
-        for row in read_table(path, names, delimiter="\t" if has_tabs else ","):
+        first = plain_head(head).split(b"\n", 1)[0]
+        # Between tabs a quotation mark is one (5" plaster), unless the header is quoted too.
+        cut, quoted = ("\t", b'"' in first) if b"\t" in first else (",", True)
+        for row in read_table(path, names, delimiter=cut, quoted=quoted):
             if isinstance(row, Drop):
                 yield row
                 continue

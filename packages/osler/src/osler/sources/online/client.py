@@ -168,6 +168,8 @@ class OnlineClient:
     resolve: Resolve = resolve_host
     sleep: Sleep = asyncio.sleep
     clock: Clock = time.time
+    steady_clock: Clock = time.monotonic
+    """That is never set back: calls would wait for as long."""
     rng: random.Random = field(default_factory=random.Random)
 
     @cached_property
@@ -176,7 +178,7 @@ class OnlineClient:
         return httpx2.create_ssl_context()
 
     def make_bucket(self, rate: float) -> TokenBucket:
-        return TokenBucket(rate, sleep=self.sleep, clock=self.clock)
+        return TokenBucket(rate, sleep=self.sleep, clock=self.steady_clock)
 
     async def get(self, call: HttpCall, *, bucket: TokenBucket | None = None) -> CachedReply:
         """The reply, from the cache or from the server. Raises as in the table above."""
