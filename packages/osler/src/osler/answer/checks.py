@@ -25,6 +25,7 @@ from osler.types import Language
 
 _CELL = " | "
 """Between the cells of a table's row, of which the first names what the row is about."""
+_APART = {"pregnancy": "breastfeeding", "breastfeeding": "pregnancy"}
 _SHORTEST = 5
 """Letters of what a patient may be without."""
 _WITHOUT = re.compile(
@@ -88,8 +89,9 @@ class AskedFacts:
 
     @cached_property
     def subjects(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Each subject that is asked about by itself, with its other names."""
-        return [(name, other_names(name)) for name in find_subjects(self.asked.text)]
+        """Each subject that is asked about by itself and is no drug, with its other names."""
+        named = find_subjects(self.asked.text)
+        return [(one, other_names(one)) for one in named if not find_drugs(one)]
 
     @cached_property
     def wants_amount(self) -> bool:
@@ -232,8 +234,15 @@ def lacks_condition(
 ) -> bool:
     """It is asked about a state of the patient, or one `among` some, that stands not in the
     sentence, its heading or the sentence before."""
-    asked = (name for name in facts.conditions if among is None or name in among)
-    return any(not read_words().conditions[name].search(quote.near) for name in asked)
+    asked = [name for name in facts.conditions if among is None or name in among]
+    return any(not _is_told(name, quote) for name in asked)
+
+
+def _is_told(state: str, quote: ReadQuote) -> bool:
+    """A sentence on breast-feeding under a heading on pregnancy tells of the former alone."""
+    words = read_words().conditions
+    is_of_other = state in _APART and words[_APART[state]].search(quote.sentence)
+    return words[state].search(quote.sentence if is_of_other else quote.near) is not None
 
 
 def lacks_matter(facts: AskedFacts, quote: ReadQuote) -> bool:
@@ -352,6 +361,8 @@ DECISIVE = frozenset(
 )
 """Checks that count as several: what is about something else is no answer, however near."""
 _AS_MUCH_AS = 6
+UNMET = frozenset({"condition", "amount", "matter"})
+"""Checks of which a likely sentence of a trusted source may not keep the others from being read."""
 ASTRAY = frozenset({"another drug", "another drug by name", "both", "background", "without"})
 """Checks that a quote behind another may not fail, where the first passes them."""
 

@@ -20,6 +20,7 @@ from math import exp, fsum
 from osler.answer import sections
 from osler.answer.checks import (
     CHECKS,
+    UNMET,
     AskedFacts,
     ReadQuote,
     failed_checks,
@@ -30,7 +31,7 @@ from osler.answer.checks import (
     weigh_failures,
 )
 from osler.answer.columns import names_row, stands_alone, weigh_rows
-from osler.answer.precedence import find_warnings, may_warn, put_first
+from osler.answer.precedence import find_warnings, may_answer, may_warn, put_first
 from osler.answer.sentences import QuoteCandidate, judged_text, quotable_spans
 from osler.errors import ModelError
 from osler.kb.store.passages import indexed_text
@@ -207,7 +208,7 @@ class EvidenceGate:
         )
         share = found[0].relevance
         sureness = Sureness(share, self.identity)
-        if is_option or (share >= self.answers and _may_answer(question.text, found[0], hits)):
+        if is_option or (share >= self.answers and may_answer(question.text, found[0], hits)):
             return WeighedEvidence(found, sureness, read=found)
         near = found if share >= self.nearest else ()
         return WeighedEvidence([], sureness, near, found)
@@ -240,7 +241,7 @@ class EvidenceGate:
         trusted = [hit for hit in hits if trust_of(hit.passage.source) > UNTRUSTED]
         if 0 < len(trusted) < len(hits):
             found = await self.weigh_sentences(asked, trusted)
-            if found and found[0].relevance >= LIKELY:
+            if found and found[0].relevance >= LIKELY and found[0].failed.isdisjoint(UNMET):
                 facts = AskedFacts(self.reader.read(asked))
                 if not may_warn(facts, hits):
                     return found
@@ -386,13 +387,6 @@ def _find_turn(facts: AskedFacts, one: QuoteCandidate) -> tuple[bool, float, int
     """Sentences about both drugs asked about come first, then the most relevant; rank and position
     break ties, so that the order is always the same."""
     return not tells_of_both(facts, one), -one.relevance, one.hit.rank, one.start
-
-
-def _may_answer(asked: str, first: QuoteCandidate, hits: Sequence[Hit]) -> bool:
-    """Whether a quote may answer by its language: beside texts in that of the question one in the
-    other is at most near. Names that have no word in it are lost ("naproxen with warfarin")."""
-    own, first_in = language_of(asked), first.hit.passage.language
-    return first_in == own or all(hit.passage.language != own for hit in hits)
 
 
 def _choose_texts(hits: Sequence[Hit]) -> Sequence[Hit]:

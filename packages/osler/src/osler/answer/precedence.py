@@ -19,6 +19,7 @@ from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.answer.values import covers_value
 from osler.retrieve.entity_names import ReadText
 from osler.sources.catalogue import UNTRUSTED, trust_of
+from osler.text import language_of
 from osler.types import Hit
 
 VALUE_SHARE = 0.3
@@ -30,7 +31,8 @@ WARNING_SHARE = 0.75
 """The same for one that forbids, and for a finding where the first says why a study was made."""
 _ADULTS = re.compile(r"\badults?\b|成人|成年", re.IGNORECASE)
 _FORBIDS = re.compile(
-    r"^\W*(?:do not|don[’']t|never)\b|^\W*(?:不要|切勿|勿|禁止|不得|严禁)",
+    r"^\W*(?:do not|don[’']t|never)\b|\b(?:is|are) not (?:for|suitable for)\b"
+    r"|^\W*(?:不要|切勿|勿|禁止|不得|严禁)",
     re.IGNORECASE,
 )
 
@@ -53,6 +55,13 @@ def find_warnings(facts: AskedFacts, found: Sequence[QuoteCandidate]) -> list[Qu
     """The sentences of untrusted sources that forbid a drug that is asked about."""
     doubted = (one for one in found if trust_of(one.hit.passage.source) <= UNTRUSTED)
     return [one for one in doubted if forbids(facts, one.text)]
+
+
+def may_answer(asked: str, first: QuoteCandidate, hits: Sequence[Hit]) -> bool:
+    """Whether a quote may answer by its language: beside texts in that of the question one in the
+    other is at most near. Names that have no word in it are lost ("naproxen with warfarin")."""
+    own, first_in = language_of(asked), first.hit.passage.language
+    return first_in == own or all(hit.passage.language != own for hit in hits)
 
 
 def put_first(facts: AskedFacts, found: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
