@@ -206,7 +206,7 @@ def test_chinese_is_not_mended() -> None:
 @pytest.mark.parametrize(
     ("written", "expanded"),
     [
-        ("Can I take Advil?", "Can I take Advil (ibuprofen)?"),
+        ("Can I take Advil?", "Can I take Advil (ibuprofen, nsaid)?"),
         ("after a heart attack", "after a heart attack (myocardial infarction)"),
         (
             "Does it affect the pill?",

@@ -49,7 +49,7 @@ def kb(tmp_path: Path) -> KnowledgeBase:
             ("aspirin", "and", "warfarin", "can", "take together"),
         ),
         ("How is acute gout treated?", ("急性", "痛风", "治疗")),
-        ("Is Coumadin safe in pregnancy?", ("华法林", "安全", "怀孕")),
+        ("Is Coumadin safe in pregnancy?", ("华法林", "抗凝", "维生素K", "安全", "怀孕")),
         ("帆船甲板", ()),
     ],
 )

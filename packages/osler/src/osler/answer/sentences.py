@@ -81,7 +81,7 @@ def states_something(sentence: str) -> bool:
 _LEANS = {
     "en": re.compile(
         r"(?:its?|they|their|them|he|his|she|this|these|those|such|both|neither|either|otherwise|"
-        r"the (?:others?|rest|former|latter|same)|"
+        r"the (?:others?|rest|former|latter|same)|if (?:no|an?(?:other)?) (?:\w+ )?alternative|"
         r"(?:(?:in|if|for|with|unless|until|after|before|when|where) )?"
         r"(?:half|part|most|all|some|each|none|many|much|one|any) of (?:it|th(?:em|is|ese|at|ose))|"
         r"(?:in|if|for|with|unless|until|after|before|when|where) "
