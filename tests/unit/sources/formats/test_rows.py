@@ -202,6 +202,22 @@ def test_a_quotation_that_never_ends_is_a_drop() -> None:
     assert bad == Drop("zh/a.csv:2", "malformed row")
 
 
+def test_a_row_with_more_cells_than_its_header_is_a_drop_and_blank_ones_are_none() -> None:
+    data = b"drug,max daily\nIbuprofen,1,200 mg\nTramadol,400 mg,, \n"
+    cut, whole = csv(data)
+    assert cut == Drop("zh/a.csv:2", "malformed row")
+    assert isinstance(whole, Document)
+    assert whole.sections[0].text == "drug: Tramadol; max daily: 400 mg"
+
+
+def test_a_gb18030_header_that_ends_in_one_chinese_character_is_known() -> None:
+    data = "id,text,类\n1,少吃糖。,饮食\n".encode("gb18030")
+    assert CsvRows().matches("a.csv", data)
+    (found,) = csv(data)
+    assert isinstance(found, Document)
+    assert found.sections[0].text == "少吃糖。"
+
+
 def test_a_line_without_end_is_malformed() -> None:
     with pytest.raises(MalformedSource, match="line of more than"):
         csv(b"id,text\n" + b"x" * (9 * 2**20))

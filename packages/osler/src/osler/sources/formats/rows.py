@@ -188,6 +188,8 @@ def _place_rows(rows: _Rows, names: list[str], file: str) -> Iterator[PlacedRow 
         where = f"{file}:{rows.line}"
         if isinstance(row, str):
             yield Drop(where, row)
+        elif any(map(str.strip, row[len(names) :])):  # "1,200 mg" without quotation marks
+            yield Drop(where, "malformed row")
         elif row:
             yield PlacedRow(dict(zip(names, row, strict=False)), where, f"{base}-{rows.line}")
 
@@ -208,14 +210,12 @@ def read_header(name: str, head: bytes) -> list[str]:
         return []
 
 
-def _guess_encoding(data: bytes) -> str:
-    """UTF-8 where the bytes are valid, but for a character cut at the end; else GB18030."""
+def _guess_encoding(line: bytes) -> str:
+    """UTF-8 where the bytes of a whole line are valid, else GB18030."""
     try:
-        data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        # The head of a file may end inside a character of up to four bytes.
-        if error.start < len(data) - 3:
-            return "gb18030"
+        line.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return "gb18030"
     return "utf-8-sig"
 
 

@@ -73,7 +73,9 @@ def _read_csv(path: Path) -> Iterator[Row | Drop]:
             except csv.Error:  # the reader can go on after it, a `for` loop could not
                 yield Drop(f"{path.name}:{lines.line_num}", "malformed row")
                 continue
-            if cells:
+            if any(map(str.strip, cells[len(header) :])):
+                yield Drop(f"{path.name}:{lines.line_num}", "malformed row")
+            elif cells:
                 yield Row(zip(header, cells, strict=False))
 
 
