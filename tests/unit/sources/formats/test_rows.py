@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -299,6 +301,41 @@ def test_a_parquet_corpus_keeps_wiki_headings(tmp_path: Path) -> None:
     )
     assert isinstance(empty, Drop)
     assert empty.reason == "no text"
+
+
+def read_parquet(path: Path, **columns: list[Any]) -> list[Record]:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table(columns), path)
+    (found,) = discover([path])
+    assert not isinstance(found, Drop)
+    return list(read_records(found))
+
+
+def test_cells_of_a_parquet_table_are_told_whatever_their_type(tmp_path: Path) -> None:
+    (found,) = read_parquet(
+        tmp_path / "a.parquet",
+        drug=["Codeine"],
+        max_mg=[Decimal("240.00")],
+        least=[Decimal("0.0000001")],
+        for_children=[False],
+        since=[date(2013, 6, 1)],
+        seen=[datetime(2014, 7, 2)],
+        routes=[["oral", "iv"]],
+        doses=[{"adult": "30 mg", "child": None}],
+        picture=[b"x"],
+    )
+    assert isinstance(found, Document)
+    assert found.sections[0].text == (
+        "drug: Codeine; max mg: 240.00; least: 0.0000001; for children: false; since: 2013-06-01;"
+        " seen: 2014-07-02; routes: oral, iv; doses: adult: 30 mg"
+    )
+
+
+def test_a_parquet_text_may_be_a_list_of_paragraphs_and_its_date_a_date(tmp_path: Path) -> None:
+    rows = {"title": ["Gout"], "text": [["It hurts.", "Urate."]], "date": [date(2013, 6, 1)]}
+    (found,) = read_parquet(tmp_path / "a.parquet", **rows)
+    assert isinstance(found, Document)
+    assert (found.sections[0].text, found.date) == ("It hurts.\nUrate.", "2013-06-01")
 
 
 def test_a_parquet_file_of_numbers_or_cut_short_is_a_drop(tmp_path: Path) -> None:

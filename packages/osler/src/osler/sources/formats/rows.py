@@ -13,6 +13,8 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -299,18 +301,39 @@ def _parquet_rows(path: Path, name: str, names: Sequence[str]) -> Iterator[Place
 
     base, number = id_of(name), 0
     left = max(_ALWAYS_ALLOWED, _HIGHEST_RATIO * path.stat().st_size)
-    columns = wanted_fields(names) if is_corpus(names) else [*names]
+    has_text = is_corpus(names)
+    columns = wanted_fields(names) if has_text else [*names]
+    with ParquetFile(path) as file:
+        texts = [leaf.path for leaf in file.schema if leaf.physical_type == "BYTE_ARRAY"]
     # Repeated values stay one, until their row is read.
-    with ParquetFile(path, pre_buffer=False, buffer_size=2**16, read_dictionary=columns) as file:
+    with ParquetFile(path, pre_buffer=False, buffer_size=2**16, read_dictionary=texts) as file:
         for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
             for at in range(batch.num_rows):
-                row = batch.slice(at, 1).to_pylist()[0]
-                left -= sum(len(value) for value in row.values() if isinstance(value, str))
+                cells = batch.slice(at, 1).to_pylist()[0].items()
+                row = {name: _cell_text(value, "\n" if has_text else ", ") for name, value in cells}
+                left -= sum(map(len, row.values()))
                 if left < 0:
                     fix = "unpack it yourself if you trust it"
                     raise Unreadable(name, "decompression bomb", fix=fix)
                 number += 1
                 yield PlacedRow(row, f"{name}: row {number}", f"{base}-{number}")
+
+
+def _cell_text(value: Any, between: str) -> str:
+    """A value of any type as text, `between` the items of a list; "" for bytes and nothing."""
+    if isinstance(value, dict):
+        value = [(name, one) for name, one in value.items() if one is not None]
+    if isinstance(value, list):
+        return between.join(filter(None, (_cell_text(one, between) for one in value)))
+    if isinstance(value, tuple):  # of a dictionary
+        return f"{value[0]}: {_cell_text(value[1], between)}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime):
+        return str(value).removesuffix(" 00:00:00")
+    if isinstance(value, Decimal):
+        return f"{value:f}"  # str() writes small ones as 1E-7
+    return "" if value is None or isinstance(value, bytes) else str(value)
 
 
 def _with_headings(document: Document) -> Document:
