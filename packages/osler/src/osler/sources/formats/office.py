@@ -3,9 +3,9 @@
 Of a document (.docx): paragraphs under their headings, each row of a table as a line. Left out are
 hidden and deleted text, headers, footers, notes and comments.
 
-Of a workbook each visible sheet whose first row names all its columns is a table, as CSV is: each
-row a document. Another sheet (guidelines of WHO SMART) is a document, its rows lines of
-"column: cell".
+Of a workbook each visible sheet whose first row (or first two, see `sheet_rows`) names all its
+columns is a table, as CSV is: each row a document. Another sheet (guidelines of WHO SMART) is a
+document, its rows lines of "column: cell".
 Needs the extra `xlsx`.
 """
 
@@ -30,6 +30,7 @@ from osler.sources.formats.reading import extension_of, id_of, on_disk, title_of
 from osler.sources.formats.rows import is_corpus, is_exam, is_table, read_rows
 from osler.sources.formats.safe_xml import iterate_elements
 from osler.sources.formats.sections import finish_document
+from osler.sources.formats.sheet_rows import Row, merged_ranges, read_sheet_rows
 from osler.sources.formats.table_rows import PlacedRow, TableParser
 from osler.sources.formats.word_text import W, paragraph_text
 from osler.sources.records import Document, Drop, Record, Section
@@ -169,13 +170,9 @@ def _columns_of(number: Any) -> int:
 
 # Bytes of all parts of a workbook, unpacked.
 _LARGEST_BOOK = 512 * 2**20
-# Rows, as Excel has at most.
-_LONGEST_SHEET = 2**20
 _HEADER_CELLS = 3
 # The row of column names is among so many rows that are not empty.
 _HEADER_WITHIN = 5
-
-Row = tuple[str, ...]
 
 
 class Xlsx(TableParser):
@@ -228,45 +225,47 @@ def _read_sheet(sheet: Any, name: str, keys: Sequence[str]) -> Iterator[Record]:
     if sheet.sheet_state != "visible":
         yield Drop(where, "hidden sheet")
         return
-    rows = _read_rows(sheet)
-    header = next(rows, ())
+    merged = merged_ranges(sheet, name)
+    rows = read_sheet_rows(sheet, merged, name)
+    _, header = next(rows, (0, ()))
     names = header[: max((n for n, cell in enumerate(header, 1) if cell), default=0)]
+    has_names = is_table(names)
     if is_exam(names):
         yield Drop(where, "test questions or judgements, not evidence")
-    elif is_corpus(names) or is_table(names):
-        cells = (dict(zip(names, row, strict=False)) for row in rows)
+    elif is_corpus(names) or (
+        # A cell behind the named columns would be lost.
+        has_names
+        and not any(any(row[len(names) :]) for _, row in read_sheet_rows(sheet, merged, name))
+    ):
+        base = f"{id_of(name)} {title}"
         placed = (
-            PlacedRow(one, f"{where}:{number}", f"{id_of(name)} {title}-{number}")
-            for number, one in enumerate(cells, 2)
+            PlacedRow(dict(zip(names, row, strict=False)), f"{where}:{number}", f"{base}-{number}")
+            for number, row in rows
         )
         yield from read_rows(names, placed, keys)
     else:
+        others = (row for _, row in rows)
+        lines = (
+            _grouped_lines(others, header)
+            if has_names
+            else _grouped_lines(chain([header] if header else [], others))
+        )
         document = Document(
             id=make_slug(f"{id_of(name)}-{title}"),
             title=f"{title_of(name)}: {title}",
-            sections=tuple(_build_sections(chain([header] if header else [], rows))),
+            sections=tuple(_build_sections(lines)),
         )
         yield finish_document(document, where)
 
 
-def _read_rows(sheet: Any) -> Iterator[Row]:
-    """The rows that are not empty, each cell on one line."""
-    sheet.reset_dimensions()  # a wrong claim of the file's would cut the sheet off
-    for row in sheet.iter_rows(max_row=_LONGEST_SHEET, values_only=True):
-        cells = tuple("" if cell is None else one_line(str(cell)) for cell in row)
-        if any(cells):
-            yield cells
-
-
-def _build_sections(rows: Iterable[Row]) -> Iterator[Section]:
+def _build_sections(lines: Iterable[tuple[str, str]]) -> Iterator[Section]:
     """Rows under the value of their first column; those before the header stand alone."""
-    for group, lines in groupby(_grouped_lines(rows), key=itemgetter(0)):
-        if text := "\n".join(line for _, line in lines if line):
+    for group, grouped in groupby(lines, key=itemgetter(0)):
+        if text := "\n".join(line for _, line in grouped if line):
             yield Section(text, (group,) if group else ())
 
 
-def _grouped_lines(rows: Iterable[Row]) -> Iterator[tuple[str, str]]:
-    names: Row = ()
+def _grouped_lines(rows: Iterable[Row], names: Row = ()) -> Iterator[tuple[str, str]]:
     for number, row in enumerate(rows):
         if names:
             yield row[0], _row_line(row[1:], names[1:])
