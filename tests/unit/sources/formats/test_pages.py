@@ -98,6 +98,7 @@ def test_without_either_the_file_gives_its_name() -> None:
     ("written", "read"),
     [
         ("Ca<sup>++</sup> and H<sub>2</sub>O", "Ca++ and H2O"),
+        ("Below 20 × 10<sup>9</sup>/L or 10<sup>&minus;6</sup>", "Below 20 × 10⁹/L or 10⁻⁶"),
         ("p<0.05 and x > 3", "p<0.05 and x > 3"),
         ("<table><tr><td>Dose</td><td>5 mg</td></tr></table>", "Dose | 5 mg"),
         ("a<!-- hidden -->b &alpha;", "ab α"),
@@ -145,6 +146,26 @@ def test_without_main_the_body_is_read() -> None:
 
     assert document.sections == (Section("A b c\nd"),)
     assert document.title == "a"
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("10<sup>9</sup>/L and m<sup>2</sup>", "10⁹/L and m²"),
+        ("10<sup> <b>-6</b></sup> of Ca<sup>2+</sup> and Na<sup>+</sup>", "10 ⁻⁶ of Ca²⁺ and Na+"),
+        ("Give 5<sup><a href='#f'>1,2</a></sup> mg, the 1<sup>st</sup>", "Give 5¹,² mg, the 1st"),
+        ("<math><msup><mn>10</mn><mn>9</mn></msup></math>/L", "10⁹/L"),
+        ("<math><msup><mi>x</mi><mi>n</mi></msup></math>", "x^n"),
+        ("Take <math><mfrac><mn>1</mn><mn>2</mn></mfrac></math> tablet", "Take 1/2 tablet"),
+        ("<math><mn>2</mn><mfrac><mn>1</mn><mn>2</mn></mfrac></math> tablets", "2 1/2 tablets"),
+        (
+            "<math><mfrac><mi>u</mi><mrow><mn>7</mn><mo>+</mo><mi>v</mi></mrow></mfrac></math>",
+            "u/(7+v)",
+        ),
+    ],
+)
+def test_a_power_or_a_fraction_is_not_run_into_another_number(written: str, read: str) -> None:
+    assert one(Html(), f"<p>{written}</p>", "a.html").sections == (Section(read),)
 
 
 def test_a_page_in_the_encoding_that_it_declares() -> None:

@@ -32,6 +32,7 @@ from osler.sources.records import Document, Drop, Record, Section
         ("From {{convert|5|kg|lb|abbr=on}} to {{convert|2|-|3|cm}}.", "From 5 kg to 2 - 3 cm."),
         ("{{lang|fr|goutte}} ({{IPA-fr|x}}) is French.", "goutte is French."),
         ("See [http://x.org the site] now.", "See the site now."),
+        ("Below 10<sup>9</sup>/L or 10<sup>&minus;6</sup>.", "Below 10⁹/L or 10⁻⁶."),
         ("a<br/>b<!-- no -->&nbsp;c __NOTOC__", "a\nb c"),
         ("Lone {{ stays, and so do }}}} and [[ these", "Lone }} and [[ these"),
         ("<ref>never closed. Text", "never closed. Text"),

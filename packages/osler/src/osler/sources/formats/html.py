@@ -24,6 +24,7 @@ from osler.sources.formats.reading import (
     title_of,
     year_in,
 )
+from osler.sources.formats.safe_xml import keep_powers
 from osler.sources.formats.sections import HeadingPath, finish_document
 from osler.sources.records import Document, Record, Section
 from osler.text import clean_text, one_line
@@ -130,6 +131,7 @@ def _parse_page(text: str) -> etree._Element | None:
     for element in list(page.iter()):
         if element.tag in _LEFT_OUT or _is_hidden(element):
             _remove_element(element)
+    keep_powers(page)
     return page
 
 

@@ -26,6 +26,7 @@ from osler.sources.formats.reading import (
     extension_of,
     id_of,
     plain_head,
+    raise_marked,
     read_parts,
     read_whole,
     title_of,
@@ -268,7 +269,7 @@ def _without_marks(text: str) -> str:
 
 def _without_html(text: str) -> str:
     text = _KRAMDOWN.sub("", _COMMENT.sub("", text))
-    text = _BREAK.sub("\n", _CELL.sub(" | ", text))
+    text = _BREAK.sub("\n", _CELL.sub(" | ", raise_marked(text)))
     return html.unescape(_TAG.sub("", text))
 
 

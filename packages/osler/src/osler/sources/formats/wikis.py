@@ -19,7 +19,14 @@ from urllib.parse import quote
 
 from osler.sources.formats.html import fragment_sections
 from osler.sources.formats.json_lines import JsonLinesParser, Object, first_keys, text_in, value_at
-from osler.sources.formats.reading import date_in, id_of_record, plain_head, read_json_file, year_in
+from osler.sources.formats.reading import (
+    date_in,
+    id_of_record,
+    plain_head,
+    raise_marked,
+    read_json_file,
+    year_in,
+)
 from osler.sources.formats.safe_xml import (
     Element,
     find_descendant,
@@ -228,7 +235,7 @@ def plain_wikitext(text: str) -> str:
         text = shorter
     text = _ADDRESS.sub(r"\1", text)
     text = _LIST.sub("- ", _SWITCH.sub("", _QUOTES.sub("", text)))
-    text = html.unescape(_TAG.sub("", _BREAK.sub("\n", text)))
+    text = html.unescape(_TAG.sub("", _BREAK.sub("\n", raise_marked(text))))
     return clean_text(_EMPTY.sub("", text))
 
 
