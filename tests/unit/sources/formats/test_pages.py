@@ -141,6 +141,31 @@ def test_of_a_web_page_stays_what_a_reader_reads() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("body", "path", "text"),
+    [
+        ("<form id='all'><input><h1>Iron</h1><p>Give 5 mg.</p></form>", (), "Give 5 mg."),
+        ("<form><label>Search</label><input></form><p>Rest.</p>", (), "Rest."),
+        (
+            "<h2><button>Side effects <svg></svg></button></h2><p>Pain.</p><button>Top</button>",
+            ("Side effects",),
+            "Pain.",
+        ),
+        ("<h2>Dose <button>Copy</button></h2><p>5 mg.</p>", ("Dose",), "5 mg."),
+        ("Rest.<aside>Warning: not with MAOI.</aside>", (), "Rest.\nWarning: not with MAOI."),
+        ("Rest.<aside class='warning'>No MAOI.</aside>Sleep.", (), "Rest.\nNo MAOI.\nSleep."),
+        ("Rest.<aside role='note'>No MAOI.</aside>", (), "Rest.\nNo MAOI."),
+        ("<p>Rest.</p><aside>More of our news</aside>", (), "Rest."),
+    ],
+)
+def test_a_form_around_a_page_a_heading_as_a_button_and_a_warning_aside_are_read(
+    body: str, path: tuple[str, ...], text: str
+) -> None:
+    document = one(Html(), f"<html><body>{body}</body></html>", "a.html")
+
+    assert document.sections == (Section(text, path),)
+
+
 def test_without_main_the_body_is_read() -> None:
     document = one(Html(), "<html><body>A <i>b</i> c<br>d</body></html>", "a.htm")
 
