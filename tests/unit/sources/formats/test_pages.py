@@ -89,6 +89,20 @@ def test_front_matter_gives_title_and_year_where_there_is_no_heading() -> None:
     assert document.sections == (Section("It beats."),)
 
 
+def test_a_text_between_two_rules_is_no_front_matter() -> None:
+    text = "---\n\nNever give this drug to children.\n\n---\n\n# Dose\n\nGive 5 mg."
+
+    assert one(Markdown(), text, "a.md").sections[0].text.startswith("---\n\nNever give this drug")
+
+
+def test_front_matter_may_have_lists_comments_and_longer_values() -> None:
+    front = "tags:\n- heart\n# a note\n\nlast seen: 2014\nabout: >\n  It beats: often.\ndate: 2014"
+
+    document = one(Markdown(), f"---\n{front}\n---\nIt beats.", "a.md")
+
+    assert (document.year, document.sections) == (2014, (Section("It beats."),))
+
+
 def test_without_either_the_file_gives_its_name() -> None:
     assert one(Markdown(), "Text.", "x.tar.gz!a/heart_failure.md").title == "heart failure"
     assert one(Markdown(), "Text.", "x.tar.gz!a/heart_failure.md").id == "x-a-heart_failure"

@@ -125,7 +125,11 @@ def _join_mark(before: str, after: str) -> str | None:
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+# A key first, and nothing but YAML: a page may also begin with a text between two rules.
+_KEY = r"[\w\"'][^:\n]{0,60}:(?:[ \t][^\n]*)?\n"
+_FRONT_MATTER = re.compile(
+    rf"\A---[ \t]*\n({_KEY}(?:{_KEY}|(?:[ \t]|- |#)[^\n]*\n|-?\n)*?)---[ \t]*(?:\n|\Z)"
+)
 _FRONT_FIELD = re.compile(r"^(title|date|year)[ \t]*:[ \t]*(.*)$", re.MULTILINE | re.IGNORECASE)
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
