@@ -32,7 +32,7 @@ _MONTH_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec"
 _MONTHS = {name: n for n, name in enumerate(_MONTH_NAMES.split(), start=1)}
 # Not of an issue of two months, "2020 Jan-Feb".
 _DATE = re.compile(
-    r"(?<!\d)((?:1[89]|20)\d\d)(?:\s*[-/.年 ]\s*|(?=\d{4}(?!\d)))(\d{1,2}|[A-Za-z]{3,9})"
+    r"(?<!\d)((?:1[89]|20)\d\d)(?:\s*[-/.年 ]\s*|(?=\d{4}(?!\d)))(\d{1,2}|[A-Za-z]{3,9}+)"
     r"(?:\s*[-/.月 ]?\s*(\d{1,2}))?(?!\d|\s*[-–/]\s*[A-Za-z\d])"
 )
 _RAISED = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
