@@ -133,6 +133,14 @@ def test_ris_has_the_day_of_its_year_of_publication(dates: str, day: str) -> Non
     assert (work.year, work.date) == (2022, day)
 
 
+def test_a_power_in_endnote_keeps_its_height() -> None:
+    power = "daily iron, 10<style face='superscript'>9</style>/L."
+    data = ENDNOTE.replace("daily iron.<", f"{power}<").encode()
+    (work,) = EndnoteXml().parse(io.BytesIO(data), "x.xml")
+    assert isinstance(work, Document)
+    assert work.sections[0].text.endswith("daily iron, 10⁹/L.")
+
+
 def test_all_parts_of_an_abstract_of_ris_are_read() -> None:
     data = b"TY  - JOUR\nTI  - Iron\nAB  - Aim: iron.\nAB  - Results: it harmed 5.\nER  - \n"
     (work,) = Ris().parse(io.BytesIO(data), "x.ris")
