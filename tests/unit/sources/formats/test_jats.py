@@ -87,6 +87,15 @@ def test_marks_of_references_go_and_names_in_a_sentence_stay() -> None:
     assert methods == "We counted, as Miller (2003) did."
 
 
+def test_a_power_keeps_its_height_and_raised_marks_of_references_go() -> None:
+    marks = '<sup><xref ref-type="bibr">1</xref>,<xref ref-type="bibr">2</xref></sup>'
+    text = f"<p>Below 10<sup>9</sup>/L, 10<sup>&minus;6</sup>{marks}.</p>"
+    doctype = '<!DOCTYPE article PUBLIC "-//NLM//DTD" "archivearticle.dtd">'
+    data = f"{doctype}<article><front/><body>{text}</body></article>"
+
+    assert one(data.encode()).sections[0].text == "Below 10⁹/L, 10−⁶."
+
+
 def test_lists_tables_captions_and_formulas_are_text() -> None:
     assert one(article()).sections[3].text.split("\n") == [
         "- 5 mg",

@@ -175,6 +175,17 @@ def test_openfda_gives_the_same_document() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("told", "year", "day"),
+    [("2019", 2019, ""), ("201905", 2019, "2019-05"), ("20190531", 2019, "2019-05-31")],
+)
+def test_a_label_says_no_more_of_its_day_than_is_known(told: str, year: int, day: str) -> None:
+    label = only(page(openfda(effective_time=told)))
+
+    assert (label.year, label.date) == (year, day)
+    assert label.sections[0].text.endswith(f"Effective: {day or year}")
+
+
 def test_numbered_parts_of_a_field_begin_a_line_and_no_word_is_lost() -> None:
     said = "2 DOSAGE AND ADMINISTRATION 2.1 Adults Give 5 mg (2.2). 2.2 Children Give 1 mg."
     fields = {

@@ -117,6 +117,37 @@ def test_ris_is_read_as_a_reader_of_ris_reads_it(works: list[tuple[str, str]]) -
     ]
 
 
+@pytest.mark.parametrize(
+    ("dates", "day"),
+    [
+        ("PY  - 2022\nDA  - 2022/03/14", "2022-03-14"),
+        ("PY  - 2022\nDA  - 2022/03/14/Print", "2022-03-14"),
+        ("PY  - 2022/05//\nDA  - 2022", "2022-05"),
+        ("PY  - 2022\nDA  - 2024/03/14", ""),
+    ],
+)
+def test_ris_has_the_day_of_its_year_of_publication(dates: str, day: str) -> None:
+    data = f"TY  - JOUR\nTI  - Iron\n{dates}\nER  - \n".encode()
+    (work,) = Ris().parse(io.BytesIO(data), "x.ris")
+    assert isinstance(work, Document)
+    assert (work.year, work.date) == (2022, day)
+
+
+def test_a_power_in_endnote_keeps_its_height() -> None:
+    power = "daily iron, 10<style face='superscript'>9</style>/L."
+    data = ENDNOTE.replace("daily iron.<", f"{power}<").encode()
+    (work,) = EndnoteXml().parse(io.BytesIO(data), "x.xml")
+    assert isinstance(work, Document)
+    assert work.sections[0].text.endswith("daily iron, 10⁹/L.")
+
+
+def test_all_parts_of_an_abstract_of_ris_are_read() -> None:
+    data = b"TY  - JOUR\nTI  - Iron\nAB  - Aim: iron.\nAB  - Results: it harmed 5.\nER  - \n"
+    (work,) = Ris().parse(io.BytesIO(data), "x.ris")
+    assert isinstance(work, Document)
+    assert work.sections == (Section("Aim: iron.\nResults: it harmed 5."),)
+
+
 def test_a_work_without_title_is_a_drop_with_its_line() -> None:
     data = f"{RIS}\nTY  - JOUR\nAU  - Lee, K\nER  - \n".encode()
     records = list(Ris().parse(io.BytesIO(data), "x.ris"))

@@ -24,6 +24,7 @@ from osler.sources.formats.reading import (
     title_of,
     year_in,
 )
+from osler.sources.formats.safe_xml import keep_powers
 from osler.sources.formats.sections import HeadingPath, finish_document
 from osler.sources.records import Document, Record, Section
 from osler.text import clean_text, one_line
@@ -32,9 +33,13 @@ _LEFT_OUT = names_in(
     "script style noscript template nav header footer aside form button select iframe object"
     " embed svg canvas dialog menu"
 )
+_PROSE = ("p", "table", "main", "article", "h1", "h2", "h3")
+_NOTE = re.compile(
+    r"warning|caution|danger|alert|important|\bnote|警告|警示|注意|禁忌|慎用", re.IGNORECASE
+)
 _BLOCKS = names_in(
     "p div section article main ul ol dl dt dd table tr thead tbody caption blockquote pre figure"
-    " figcaption hr"
+    " figcaption hr form aside"
 )
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _QUESTION = 8
@@ -128,9 +133,28 @@ def _parse_page(text: str) -> etree._Element | None:
     except etree.ParserError:  # nothing but white space or comments
         return None
     for element in list(page.iter()):
-        if element.tag in _LEFT_OUT or _is_hidden(element):
+        if (element.tag in _LEFT_OUT and not _is_read(element)) or _is_hidden(element):
             _remove_element(element)
+    keep_powers(page)
     return page
+
+
+def _is_read(element: etree._Element) -> bool:
+    """Whether an element of a kind that is left out belongs to the text all the same."""
+    match element.tag:
+        case "form":  # around the whole page, as some servers write it
+            return next(element.iter(*_PROSE), None) is not None
+        case "button":  # which opens the part below a heading, and is all of it
+            heading = next(element.iterancestors(*_LEVELS), None)
+            return heading is not None and _text_in(heading) == _text_in(element)
+        case "aside":
+            named = (element.get("class"), element.get("role"), _text_in(element)[:40])
+            return _NOTE.search(" ".join(filter(None, named))) is not None
+    return False
+
+
+def _text_in(element: etree._Element) -> str:
+    return one_line("".join(map(str, element.itertext())))
 
 
 def _is_hidden(element: etree._Element) -> bool:
@@ -200,7 +224,7 @@ def _read_sections(root: etree._Element) -> tuple[Section, ...]:
 def _level_of(element: etree._Element) -> int:
     """The level of a heading, 0 for none; a question in a list is one above its answer."""
     if element.tag == "dt":
-        is_asked = "".join(map(str, element.itertext())).rstrip().endswith(("?", "？"))
+        is_asked = _text_in(element).endswith(("?", "？"))
         return _QUESTION if is_asked else 0
     return _LEVELS.get(element.tag, 0)
 
@@ -232,7 +256,7 @@ def _find_title(page: etree._Element) -> str:
     return (
         one_line(page.findtext(".//title") or "")
         or one_line(meta.get("og:title", ""))
-        or (one_line("".join(map(str, heading.itertext()))) if heading is not None else "")
+        or (_text_in(heading) if heading is not None else "")
     )
 
 

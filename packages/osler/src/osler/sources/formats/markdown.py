@@ -26,6 +26,7 @@ from osler.sources.formats.reading import (
     extension_of,
     id_of,
     plain_head,
+    raise_marked,
     read_parts,
     read_whole,
     title_of,
@@ -124,7 +125,11 @@ def _join_mark(before: str, after: str) -> str | None:
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+# A key first, and nothing but YAML: a page may also begin with a text between two rules.
+_KEY = r"[\w\"'][^:\n]{0,60}:(?:[ \t][^\n]*)?\n"
+_FRONT_MATTER = re.compile(
+    rf"\A---[ \t]*\n({_KEY}(?:{_KEY}|(?:[ \t]|- |#)[^\n]*\n|-?\n)*?)---[ \t]*(?:\n|\Z)"
+)
 _FRONT_FIELD = re.compile(r"^(title|date|year)[ \t]*:[ \t]*(.*)$", re.MULTILINE | re.IGNORECASE)
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -268,7 +273,7 @@ def _without_marks(text: str) -> str:
 
 def _without_html(text: str) -> str:
     text = _KRAMDOWN.sub("", _COMMENT.sub("", text))
-    text = _BREAK.sub("\n", _CELL.sub(" | ", text))
+    text = _BREAK.sub("\n", _CELL.sub(" | ", raise_marked(text)))
     return html.unescape(_TAG.sub("", text))
 
 

@@ -129,11 +129,14 @@ def _read_ris(tagged: Fields) -> Reference:
         return next((tagged[tag][0] for tag in tags if tag in tagged), "")
 
     number = first("AN") if _NLM.search(first("DB")) else ""
+    when = first("PY", "Y1", "DA")
+    # Year, month and day; what stands behind them ("Print") says no more of it.
+    days = ("/".join(first(tag).split("/")[:3]) for tag in ("DA", "PY", "Y1"))
     return Reference(
         first("TI", "T1", "CT"),
-        first("AB", "N2"),
+        "\n".join(tagged.get("AB") or tagged.get("N2", [])),
         [inverted_name(name) for tag in ("AU", "A1") for name in tagged.get(tag, [])],
-        first("PY", "Y1", "DA"),
+        when,
         first("JO", "JF", "T2", "JA"),
         first("TY"),
         first("DO"),
@@ -141,6 +144,7 @@ def _read_ris(tagged: Fields) -> Reference:
         first("UR"),
         first("ID"),
         tags_of(tagged.get("KW", [])),
+        day=next((one for one in days if date_in(one) and year_in(one) == year_in(when)), ""),
     )
 
 

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from lxml import etree
 
 from osler.errors import MalformedSource
-from osler.sources.formats.reading import too_large
+from osler.sources.formats.reading import raise_digits, too_large
 from osler.sources.records import Section
 from osler.text import clean_text, one_line
 
@@ -68,6 +68,7 @@ def iterate_elements(
             if not checked:
                 _refuse_entities(element, name)
             checked = True
+            keep_powers(element)
             yield element
             _forget_element(element)
             watched.read_since_record = 0
@@ -110,6 +111,32 @@ def _forget_element(element: etree._Element) -> None:
     if parent is not None:
         while element.getprevious() is not None:
             del parent[0]
+
+
+def keep_powers(root: etree._Element) -> None:
+    """Writes superscripts, and the powers and fractions of formulas, so that their digits do not
+    run into a number before them once the markup is left out: 10⁹, x^n, 1/2."""
+    for element in root.iter("{*}sup", "{*}style", "{*}msup", "{*}mfrac"):
+        kind = local_name(element)
+        if kind == "sup" or element.get("face") == "superscript":  # the latter: EndNote's
+            _raise_texts(element)
+        elif kind == "msup" and len(element) == 2:
+            flat = raw_text(element[1])
+            _raise_texts(element[1])
+            element[0].tail = "^" if raw_text(element[1]) == flat else ""
+        elif kind == "mfrac" and len(element) == 2:
+            element.text = "" if element.getprevious() is None else " "
+            for part in (one for one in element if len(one) > 1):
+                part.text, part[-1].tail = f"({part.text or ''}", f"{part[-1].tail or ''})"
+            element[0].tail = "/"
+
+
+def _raise_texts(root: etree._Element) -> None:
+    for element in root.iter():
+        if element.text and isinstance(element.tag, str):  # that of an entity cannot be set
+            element.text = raise_digits(element.text)
+        if element.tail and element is not root:
+            element.tail = raise_digits(element.tail)
 
 
 def text_of(element: etree._Element | None) -> str:
@@ -205,6 +232,8 @@ class _SectionWalk:
 
     def _meet_element(self, element: Element) -> None:
         grammar, name = self._grammar, local_name(element)
+        if isinstance(element, etree._Entity):
+            self._add_text(element.text)  # as in `raw_text`
         if not name or name in grammar.left_out:
             return
         if (text := grammar.instead(element)) is not None:
