@@ -32,7 +32,8 @@ _SHOWN: dict[str, dict[int, str]] = {
 }
 _UNKNOWN_SIGN = "\ufffd"
 _OF_FONTS_ONLY = re.compile("[\ue000-\uf8ff]")
-_POWER = re.compile(r"[-+−]?\d")
+# Those of a formula are raised where the file is read, as of any XML.
+_POWER = re.compile(r"[-+−⁺⁻]?[\d⁰¹²³⁴⁵⁶⁷⁸⁹]")
 _HIGH = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 _ONE_TERM = re.compile(r"[\w.]*")
 # Parts of formulas, and what stands before them.
