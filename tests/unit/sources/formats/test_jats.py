@@ -194,3 +194,16 @@ def test_authors_are_named_as_citations_write_them_and_editors_are_not() -> None
         "</surname><given-names>E</given-names></name></contrib></contrib-group>"
     )
     assert one(article(more=group)).authors == ("Smith JA", "Iron Group")
+
+
+def test_cells_that_cover_others_or_are_empty_leave_each_value_below_its_head() -> None:
+    rows = (
+        '<tr><th></th><th>Adult</th><th>Child</th></tr><tr><td rowspan="2">Iron</td><td>9 mg</td>'
+        '<td>3 mg</td></tr> <tr><td colspan="2">never</td></tr> <tr><td/> <td/><td>5 mg</td></tr>'
+        "<tr><td></td><td></td></tr>"
+    )
+    body = f"<body><p>Doses.</p><table-wrap><table>{rows}</table></table-wrap></body>"
+    found = one(f"<article><front/>{body}</article>".encode())
+    assert found.sections[0].text == (
+        "Doses.\n | Adult | Child\nIron | 9 mg | 3 mg\nIron | never | never\n |  | 5 mg"
+    )

@@ -113,6 +113,15 @@ def only(data: bytes) -> Document:
     return found
 
 
+def test_a_cell_that_covers_two_rows_stands_in_both() -> None:
+    table = (
+        '</paragraph><table><tr><td rowspan="2">Iron</td><td>oral</td></tr><tr><td>iv</td></tr>'
+        "</table><paragraph>"
+    )
+    found = only(spl(section("34068-7", "", f"Doses.{table}See above.")))
+    assert found.sections[-1].text == "Doses.\nIron | oral\nIron | iv\nSee above."
+
+
 def test_a_label_has_set_id_version_day_and_names() -> None:
     found = only(LABEL)
     assert isinstance(sniff_file("x.xml", LABEL[:4096]), Spl)

@@ -7,7 +7,7 @@ from io import BytesIO
 import pytest
 
 from osler.errors import MalformedSource
-from osler.sources.formats import reading
+from osler.sources.formats import reading, safe_xml
 from osler.sources.formats.collection_xml import MedquadXml
 from osler.sources.formats.html import Html
 from osler.sources.formats.markdown import Markdown, Plain
@@ -205,6 +205,39 @@ def test_without_main_the_body_is_read() -> None:
 )
 def test_a_power_or_a_fraction_is_not_run_into_another_number(written: str, read: str) -> None:
     assert one(Html(), f"<p>{written}</p>", "a.html").sections == (Section(read),)
+
+
+DOSES = """<table><thead><tr><th rowspan="2">Drug</th><th colspan="2">Dose</th></tr>
+<tr><th>mild</th><th>severe</th></tr></thead><tbody>
+<tr><td rowspan="2">Iron</td><td>9 mg</td><td>8 mg</td></tr><tr><td>7 mg</td><td>6 mg</td></tr>
+<tr><td></td><td colspan="2">never</td></tr><tr><td colspan="3">Children</td></tr>
+<tr><td>Zinc</td><td>1 mg</td><td rowspan="9">2 mg</td></tr></tbody></table>"""
+DOSES_READ = (
+    "Drug | Dose | Dose\nDrug | mild | severe\nIron | 9 mg | 8 mg\nIron | 7 mg | 6 mg\n"
+    " | never | never\nChildren\nZinc | 1 mg | 2 mg"
+)
+
+
+def test_a_cell_stands_in_each_row_and_column_that_it_covers() -> None:
+    (section,) = one(Html(), DOSES, "a.html").sections
+    assert section.text.replace("\n\n", "\n") == DOSES_READ
+
+
+def test_of_a_long_cell_the_place_is_kept() -> None:
+    long = f"<td rowspan=2>{'Long. ' * 50}</td>"
+    page = f"<table><tr>{long}<td>1</td></tr><tr><td>2</td></tr></table>"
+    assert one(Html(), page, "a.html").sections[0].text.endswith("Long.  | 1\n\n | 2")
+
+
+@pytest.mark.parametrize("span", ["0", "-1", "x", "9" * 5000, "²"])
+def test_a_claim_to_cover_any_number_of_cells_costs_little(
+    monkeypatch: pytest.MonkeyPatch, span: str
+) -> None:
+    monkeypatch.setattr(safe_xml, "_MOST_ADDED", 1000)
+    cell = f"<td rowspan='{span}' colspan='{span}'>Iron</td><td>9 mg</td>"
+    (section,) = one(Html(), f"<table>{f'<tr>{cell}</tr>' * 99}</table>", "a.html").sections
+    assert section.text.startswith("Iron | ")
+    assert len(section.text) < 25_000
 
 
 def test_a_page_in_the_encoding_that_it_declares() -> None:

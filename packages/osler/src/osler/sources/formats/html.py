@@ -24,7 +24,7 @@ from osler.sources.formats.reading import (
     title_of,
     year_in,
 )
-from osler.sources.formats.safe_xml import keep_powers
+from osler.sources.formats.safe_xml import fill_spans, keep_powers
 from osler.sources.formats.sections import HeadingPath, finish_document
 from osler.sources.records import Document, Record, Section
 from osler.text import clean_text, one_line
@@ -65,7 +65,7 @@ _CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w-]{2,20})""", 
 _WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "iso-8859-1": "cp1252", "us-ascii": "cp1252"}
 _MOST_TAGS = 1_000_000
 _SPACES = re.compile(r"\s+")
-_ROW_START = re.compile(r"^ \| ", re.MULTILINE)
+_ROW_START = re.compile(r"^ \| (?:[| ]*$)?", re.MULTILINE)
 
 
 class Html:
@@ -136,6 +136,7 @@ def _parse_page(text: str) -> etree._Element | None:
         if (element.tag in _LEFT_OUT and not _is_read(element)) or _is_hidden(element):
             _remove_element(element)
     keep_powers(page)
+    fill_spans(page)
     return page
 
 

@@ -16,7 +16,9 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, BinaryIO
 
 from lxml import etree
@@ -69,6 +71,7 @@ def iterate_elements(
                 _refuse_entities(element, name)
             checked = True
             keep_powers(element)
+            fill_spans(element)
             yield element
             _forget_element(element)
             watched.read_since_record = 0
@@ -139,6 +142,64 @@ def _raise_texts(root: etree._Element) -> None:
             element.tail = raise_digits(element.tail)
 
 
+# Cells that are added to the tables of a document; characters and elements of one of them.
+_MOST_ADDED, _LONGEST_ADDED, _MOST_WITHIN = 100_000, 200, 20
+# Columns and rows that a cell may cover (HTML standard).
+_MOST_COVERED = {"colspan": 1000, "rowspan": 65_534}
+_Going = dict[int, tuple[etree._Element | None, int]]
+"""By column the cell that goes on in it, and in how many rows; `None`: an empty one."""
+
+
+def fill_spans(root: etree._Element) -> None:
+    """Repeats a cell that spans columns or rows in each of them, so that every value stands below
+    its column's head. One that is all of its row stands once; of a long one the place is kept."""
+    left = _MOST_ADDED
+    for table in reversed([*root.iter("{*}table")]):  # those in a cell before those around it
+        going, group = _Going(), None
+        for row in table.iter("{*}tr"):
+            if next(row.iterancestors("{*}table"), None) is not table:
+                continue
+            if row.getparent() is not group:
+                going, group = _Going(), row.getparent()
+            left -= _fill_row(row, going)
+            if left < 0:  # an attack: no table has so many
+                return
+
+
+def _fill_row(row: etree._Element, going: _Going) -> int:
+    """Fills a row by what goes on from those above. Returns how many cells were added."""
+    own, at = dict[int, etree._Element](), 0
+    cells = [*row.iterchildren("{*}td", "{*}th")]
+    is_title = len(cells) == 1 and not going
+    for cell in cells:
+        while at in going:
+            at += 1
+        own[at] = cell
+        columns = 1 if is_title else _span_of(cell, "colspan")
+        begun = _if_short(cell), _span_of(cell, "rowspan")
+        going.update(dict.fromkeys(range(at, at + columns), begun))
+        at += columns
+    end = max(going, default=-1) + 1
+    for at in range(end):
+        again, rows = going.pop(at, (None, 1))
+        empty = row.makeelement(f"{str(row.tag)[:-2]}td")
+        row.append(own[at] if at in own else empty if again is None else deepcopy(again))
+        if rows > 1:
+            going[at] = again, rows - 1
+    return end - len(own)
+
+
+def _span_of(cell: etree._Element, name: str) -> int:
+    told = cell.get(name, "1").strip()[:5]
+    most = _MOST_COVERED[name]
+    return min(int(told) or (most if name == "rowspan" else 1), most) if told.isdecimal() else 1
+
+
+def _if_short(cell: etree._Element) -> etree._Element | None:
+    is_large = next(islice(cell.iter(), _MOST_WITHIN, None), None) is not None
+    return None if is_large or len(raw_text(cell)) > _LONGEST_ADDED else cell
+
+
 def text_of(element: etree._Element | None) -> str:
     """All text inside, markup left out, on one line; "" for no element."""
     return one_line(raw_text(element))
@@ -156,7 +217,8 @@ def raw_text(element: etree._Element | None) -> str:
 # Not the single blanks, which are most of all matches.
 _SPACES = re.compile(r"\s{2,}|[^\S ]")
 CELL = " | "
-_ROW_START = re.compile(r"^(?:\| *)+", re.MULTILINE)
+# Of a row without a text nothing stays.
+_ROW_START = re.compile(r"^\| ?(?:[| ]*$)?", re.MULTILINE)
 _BULLET = re.compile(r"^-(?: *\n| +)", re.MULTILINE)
 _EDGES = re.compile(r" *\n[ \n]*")
 GONE = "\ue000"
