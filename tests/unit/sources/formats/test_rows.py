@@ -204,6 +204,37 @@ def test_a_quotation_that_never_ends_is_a_drop() -> None:
     assert bad == Drop("zh/a.csv:2", "malformed row")
 
 
+def test_a_quotation_that_does_not_end_with_its_cell_costs_no_row_but_its_own() -> None:
+    rows = b'"Gammaxin,5 mg\nDeltaxin,6 mg\n"Zetaxin" forte,8 mg\n"Eta\nxin",9 mg\n'
+    for end in (b"", b'"Iotaxin,1 mg\n"Kappaxin,2 mg\n'):
+        first, delta, zeta, eta, *others = csv(b"drug,dose\n" + rows + end)
+        assert [first, zeta] == [Drop(f"zh/a.csv:{n}", "malformed row") for n in (2, 4)]
+        assert [one.id for one in (delta, eta) if isinstance(one, Document)] == ["a-3", "a-5"]
+        assert others == [Drop(f"zh/a.csv:{n}", "malformed row") for n in (7, 8) if end]
+
+
+def test_a_quotation_mark_of_a_tab_separated_table_is_a_character_where_it_encloses_no_cell() -> (
+    None
+):
+    data = (
+        'drug\tnote\nAspirin\t5" plaster\nIbuprofen\t"unclosed note\nCodeine\tx\nMorphine\ty"\n'
+        'Iron\t"oral" or iv\nZinc\t"with ""meals"", at\nnight"\nRamipril\t"end\n'
+    )
+    assert [
+        one.sections[0].text.partition("note: ")[2]
+        for one in csv(data.encode(), "a.tsv")
+        if isinstance(one, Document)
+    ] == [
+        '5" plaster',
+        '"unclosed note',
+        "x",
+        'y"',
+        '"oral" or iv',
+        'with "meals", at night',
+        '"end',
+    ]
+
+
 def test_a_row_with_more_cells_than_its_header_is_a_drop_and_blank_ones_are_none() -> None:
     data = b"drug,max daily\nIbuprofen,1,200 mg\nTramadol,400 mg,, \n"
     cut, whole = csv(data)

@@ -11,7 +11,9 @@ CSV and TSV have a header and are UTF-8 or GB18030. Parquet needs the extra `par
 from __future__ import annotations
 
 import csv
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -222,7 +224,12 @@ def _guess_encoding(line: bytes) -> str:
 
 
 class _Rows(Iterator["list[str] | str"]):
-    """Each row, or the reason of a drop; `line` is the line that it began on."""
+    """Each row, or the reason of a drop; `line` is the line that it began on.
+
+    A quotation that does not end with its cell, or never, costs the line that it began on: those
+    behind it are read again. In a tab-separated file its mark is then a character, as it is of one
+    that goes on over tabs and lines.
+    """
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self.line = 0
@@ -230,32 +237,52 @@ class _Rows(Iterator["list[str] | str"]):
         self._problem = ""
         self._encoding = ""
         self._lines = lines_of(stream, name)
-        self._reader = csv.reader(
-            self._decode_lines(), delimiter=_DELIMITERS.get(extension_of(name), ",")
-        )
+        self._taken: list[bytes] = []
+        """Lines of the present row."""
+        self._again = deque[bytes]()
+        self._delimiter = _DELIMITERS.get(extension_of(name), ",")
+        self._reader = self._new_reader()
 
     def __next__(self) -> list[str] | str:
         self.line, self._problem = self._read + 1, ""
-        try:
+        self._taken.clear()
+        has_tabs = self._delimiter == "\t"
+        with suppress(csv.Error):  # also of a field of more than 128 KiB
             row = next(self._reader)
-        except csv.Error:  # a quotation that never ends, or a field of more than 128 KiB
-            return "malformed row"
-        return self._problem or row
+            if not (has_tabs and any("\t" in cell and "\n" in cell for cell in row)):
+                return self._problem or row
+        text = self._go_back()
+        return self._problem or (text.split("\t") if has_tabs else "malformed row")
+
+    def _new_reader(self) -> Iterator[list[str]]:
+        return csv.reader(self._decode_lines(), delimiter=self._delimiter, strict=True)
+
+    def _go_back(self) -> str:
+        """Goes back behind the first line of the present row, and returns that one."""
+        first, *others = self._taken
+        self._again.extendleft(reversed(others))
+        self._read -= len(others)
+        self._reader, self._problem = self._new_reader(), ""
+        return self._decode_line(first).rstrip("\r\n")
 
     def _decode_lines(self) -> Iterator[str]:
-        for line in self._lines:
+        while line := self._again.popleft() if self._again else next(self._lines, b""):
             self._read += 1
-            if not line.isascii() and not self._encoding:
-                self._encoding = _guess_encoding(line)
-            try:
-                text = line.decode(self._encoding or "utf-8-sig")
-            except UnicodeDecodeError:
-                self._problem = "not UTF-8" if self._encoding == "utf-8-sig" else "not GB18030"
-                text = line.decode("ascii", "replace")
-            if self._encoding == "gb18030" and not any(map(is_cjk, text)) and not line.isascii():
-                # GB18030 gives a meaning to nearly any bytes: believed only where it is Chinese.
-                self._problem = "neither UTF-8 nor GB18030"
-            yield text.replace("\0", "")
+            self._taken.append(line)
+            yield self._decode_line(line)
+
+    def _decode_line(self, line: bytes) -> str:
+        if not line.isascii() and not self._encoding:
+            self._encoding = _guess_encoding(line)
+        try:
+            text = line.decode(self._encoding or "utf-8-sig")
+        except UnicodeDecodeError:
+            self._problem = "not UTF-8" if self._encoding == "utf-8-sig" else "not GB18030"
+            text = line.decode("ascii", "replace")
+        if self._encoding == "gb18030" and not any(map(is_cjk, text)) and not line.isascii():
+            # GB18030 gives a meaning to nearly any bytes: believed only where it is Chinese.
+            self._problem = "neither UTF-8 nor GB18030"
+        return text.replace("\0", "")
 
 
 # Rows in memory at a time; an article has up to 2 MB.
