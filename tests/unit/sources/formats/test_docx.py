@@ -124,6 +124,8 @@ HIGH = '<w:vertAlign w:val="superscript"/>'
         (run("10") + run("9", HIGH) + run("/L"), "10⁹/L"),
         (run("10") + run("-", HIGH) + run("12", HIGH), "10⁻¹²"),
         (run("note") + run("2", HIGH) + run(" of the 5") + run("th", HIGH), "note2 of the 5th"),
+        (run("50", "<w:strike/>") + run("5") + run("0", "<w:dstrike/>") + run(" mg"), "5 mg"),
+        (run("5", '<w:strike w:val="0"/><w:vanish w:val="false"/>') + run(" mg"), "5 mg"),
         (f'<w:del w:id="1">{run("")}<w:r><w:noBreakHyphen/></w:r></w:del>' + run("3"), "3"),
         (f'<w:moveFrom w:id="1">{run("Moved.")}</w:moveFrom>' + run("Stays."), "Stays."),
     ],

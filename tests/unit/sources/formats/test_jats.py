@@ -207,3 +207,15 @@ def test_cells_that_cover_others_or_are_empty_leave_each_value_below_its_head() 
     assert found.sections[0].text == (
         "Doses.\n | Adult | Child\nIron | 9 mg | 3 mg\nIron | never | never\n |  | 5 mg"
     )
+
+
+def test_a_line_break_parts_two_words_and_struck_words_are_left_out() -> None:
+    meta = "<article-meta><title-group><article-title>Iron<break/>therapy</article-title>"
+    body = (
+        "<p>Dose: 5<break/>10 <strike>20</strike> mg.</p><table-wrap><table><tr><td>5 mg<break/>10"
+        " mg</td><td>x</td></tr></table></table-wrap>"
+    )
+    front = f"<front>{meta}</title-group></article-meta></front>"
+    found = one(f"<article>{front}<body>{body}</body></article>".encode())
+    assert found.title == "Iron therapy"
+    assert found.sections[0].text == "Dose: 5\n10  mg.\n5 mg 10 mg | x"

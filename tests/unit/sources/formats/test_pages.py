@@ -240,6 +240,39 @@ def test_a_claim_to_cover_any_number_of_cells_costs_little(
     assert len(section.text) < 25_000
 
 
+def test_whatever_is_a_block_parts_words() -> None:
+    page = (
+        "<fieldset><legend>Dose</legend>Give 5</fieldset>9<center>10 mg</center>mg"
+        "<address>Ward 3</address>then<details>rest</details>7<hgroup>8</hgroup>9"
+    )
+    text = "\n".join(section.text for section in one(Html(), page, "a.html").sections)
+    assert " ".join(text.split()) == "Dose Give 5 9 10 mg mg Ward 3 then rest 7 8 9"
+
+
+@pytest.mark.parametrize(
+    "struck",
+    [
+        "<s>50</s>",
+        "<del>50</del>",
+        "<strike>50</strike>",
+        "<b style='text-decoration: line-through'>50</b>",
+    ],
+)
+def test_struck_text_is_left_out(struck: str) -> None:
+    (found,) = one(Html(), f"<p>Give {struck}<ins>6</ins> mg.</p>", "a.html").sections
+    assert found.text == "Give 6 mg."
+
+
+@pytest.mark.parametrize(
+    "struck", ["~~50~~", "~~5 mg or 50~~", "<s>50</s>", "<del class='a'>50</del>"]
+)
+def test_struck_text_of_markdown_is_left_out(struck: str) -> None:
+    (found,) = one(
+        Markdown(), f"Give {struck}6 mg, 5~~ or ~~7.\n\n```\n~~code~~\n```", "a.md"
+    ).sections
+    assert found.text == "Give 6 mg, 5~~ or ~~7.\n\n```\n~~code~~\n```"
+
+
 def test_a_page_in_the_encoding_that_it_declares() -> None:
     page = '<html><meta charset="gb2312"><body><p>高血压。</p></body></html>'.encode("gb18030")
 

@@ -26,6 +26,7 @@ from osler.sources.records import Document, Drop, Record, Section
         ),
         ("[[File:Toe.jpg|thumb|A [[toe]] of [[man|a man]].]]Text.", "Text."),
         ("[[File:a.jpg|thumb|As [above], [[so]] below.]]Text [[a [b] c]].", "Text a [b] c."),
+        ("Give <s>50</s> <del>5</del>6 mg.", "Give  6 mg."),
         ("Text.\n[[Category:Gout]]\n[[de:Gicht]]", "Text."),
         ('{| class="wikitable"\n! a\n|-\n| {{x}} b\n|}\nAfter.', "After."),
         ("* one\n** two\n# three", "- one\n- two\n- three"),

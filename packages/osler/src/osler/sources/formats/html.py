@@ -31,15 +31,16 @@ from osler.text import clean_text, one_line
 
 _LEFT_OUT = names_in(
     "script style noscript template nav header footer aside form button select iframe object"
-    " embed svg canvas dialog menu"
+    " embed svg canvas dialog menu del s strike"
 )
 _PROSE = ("p", "table", "main", "article", "h1", "h2", "h3")
 _NOTE = re.compile(
     r"warning|caution|danger|alert|important|\bnote|警告|警示|注意|禁忌|慎用", re.IGNORECASE
 )
 _BLOCKS = names_in(
-    "p div section article main ul ol dl dt dd table tr thead tbody caption blockquote pre figure"
-    " figcaption hr form aside"
+    "p div section article main ul ol dl dt dd table tr thead tbody tfoot caption blockquote pre"
+    " figure figcaption hr form aside address center details dir fieldset hgroup legend listing"
+    " search xmp"
 )
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _QUESTION = 8
@@ -53,8 +54,9 @@ _TOLD = re.compile(
 _LIKE = 40
 """Characters by which an answer is known again."""
 _BEFORE = {"br": "\n", "li": "\n- ", "td": " | ", "th": " | "}
+# Or struck out, which is no less gone.
 _HIDDEN = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?![.\d])|font-size\s*:\s*0(?![.\d])"
+    r"text-decoration(?:-line)?\s*:[^;]*line-through|display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?![.\d])|font-size\s*:\s*0(?![.\d])"
 )
 _DATES = names_in(
     "citation_publication_date citation_date article:published_time dc.date dc.date.issued"

@@ -72,6 +72,8 @@ def iterate_elements(
             checked = True
             keep_powers(element)
             fill_spans(element)
+            for line_end in element.iter("{*}break", "{*}br"):
+                line_end.text = " "  # in a text on one line
             yield element
             _forget_element(element)
             watched.read_since_record = 0

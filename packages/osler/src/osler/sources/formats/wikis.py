@@ -202,6 +202,7 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ELEMENTS = (
     "ref", "references", "gallery", "timeline", "imagemap", "score", "graph", "maplink",
     "mapframe", "templatedata", "hiero", "inputbox", "categorytree", "noinclude",
+    "s", "del", "strike",
 )  # fmt: skip
 _BRACES = re.compile(r"\{\{|\}\}|^[ \t:*#;]*\{\||^[ \t]*\|\}", re.MULTILINE)
 _TEMPLATE = re.compile(r"\{\{\s*([\w ^±–—-]{1,40}?)\s*(?:\|([^{}]{0,2000}))?\}\}")

@@ -1,7 +1,7 @@
 """What a paragraph of a Word document says: runs, signs of symbol fonts, powers, and formulas as
 one line, "w/h²".
 
-Left out are hidden text, and of tracked changes what was deleted or moved away.
+Left out are hidden and struck text, and of tracked changes what was deleted or moved away.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ _SHOWN: dict[str, dict[int, str]] = {
     "symbol": dict(enumerate(_SYMBOL_FONT[0], 0x20)) | dict(enumerate(_SYMBOL_FONT[1], 0xA0)),
     "wingdings": {0xDF: "←", 0xE0: "→", 0xE8: "→", 0xFB: "✗", 0xFC: "✓"},
 }
+_OFF = frozenset({"0", "false", "off"})
 _UNKNOWN_SIGN = "\ufffd"
 _OF_FONTS_ONLY = re.compile("[\ue000-\uf8ff]")
 # Those of a formula are raised where the file is read, as of any XML.
@@ -63,7 +64,8 @@ def _is_high(run: Any) -> bool:
 
 
 def _run_text(run: Any) -> str:
-    if run.find(f"{W}rPr/{W}vanish") is not None:
+    looks = (run.find(f"{W}rPr/{W}{name}") for name in ("vanish", "strike", "dstrike"))
+    if any(one is not None and one.get(f"{W}val") not in _OFF for one in looks):
         return ""
     font = run.find(f"{W}rPr/{W}rFonts")
     return "".join(
