@@ -38,6 +38,10 @@ _DATE = re.compile(
 _RAISED = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
 _POWER = re.compile(r"[-−–+.,;/\s]*+[0-9][-−–+.,;/\s0-9]*+")
 _SUPERSCRIPT = re.compile(r"<sup\b[^<>]{0,200}>([^<>]{0,40})</sup\s*>", re.IGNORECASE)
+_ATTRIBUTES = r"""(?:\s+[\w:.-]{1,60}\s*=\s*(?:"[^"<>]{0,999}"|'[^'<>]{0,999}'))*+\s*+/?>"""
+_TAG = re.compile(rf"</?[A-Za-z][\w:.-]{{0,40}}+{_ATTRIBUTES}")
+_LINE_TAG = rf"</?(?:p|div|br|li|ul|ol|h\d|tr|sec|title|list|list-item)\b{_ATTRIBUTES}"
+_LINE_TAGS = re.compile(rf"{_LINE_TAG}(?:\s*+{_LINE_TAG})*+\s*+", re.IGNORECASE)
 _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 
 
@@ -225,6 +229,17 @@ def raise_digits(text: str) -> str:
 def raise_marked(text: str) -> str:
     """The text with `<sup>…</sup>` as `raise_digits` writes it."""
     return _SUPERSCRIPT.sub(lambda match: raise_digits(html.unescape(match[1])), text)
+
+
+def plain_markup(text: str) -> str:
+    """The text without the tags and entities of HTML or JATS that stand in a field of plain text.
+
+    "p<a and b>" is no tag: those have nothing but attributes behind their name.
+    """
+    if "<" in text:
+        text = raise_marked(text.replace("<jats:", "<").replace("</jats:", "</"))
+        text = _LINE_TAGS.sub("\n", text)
+    return html.unescape(_TAG.sub("", text))
 
 
 def year_in(text: str) -> int | None:

@@ -24,6 +24,7 @@ from osler.sources.formats.reading import (
     extension_of,
     inverted_name,
     plain_head,
+    plain_markup,
     read_whole,
     year_in,
 )
@@ -228,14 +229,14 @@ def _read_csl(item: Mapping[str, Any]) -> Reference:
     issued = items_at(item, "issued", "date-parts")
     year = str(issued[0][0]) if issued and isinstance(issued[0], list) and issued[0] else ""
     return Reference(
-        text_in(item, "title"),
-        text_in(item, "abstract"),
+        plain_markup(text_in(item, "title")),
+        plain_markup(text_in(item, "abstract")),
         [
             author_name(text_at(one, "family"), text_at(one, "given")) or text_at(one, "literal")
             for one in items_at(item, "author")
         ],
         year or text_at(item, "issued", "raw"),
-        text_in(item, "container-title"),
+        plain_markup(text_in(item, "container-title")),
         text_in(item, "type"),
         text_in(item, "DOI"),
         label_pmid(text_in(item, "PMID"), text_in(item, "note")),
