@@ -181,7 +181,24 @@ def test_members_of_a_zip_are_read(tmp_path: Path) -> None:
     assert drops(path) == [Drop(f"{tmp_path.name}/a.zip!b.bin", "unknown format")]
 
 
-@pytest.mark.parametrize("name", ["../evil.md", "/etc/evil.md", "a/../../evil.md", "C:\\evil.md"])
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("心衰".encode("gb18030"), "心衰"), ("心衰".encode(), "心衰"), (b"caf\x82s", "cafés")],
+)
+def test_a_name_in_a_zip_is_read_without_the_mark_of_utf8(
+    tmp_path: Path, written: bytes, read: str
+) -> None:
+    path, place = tmp_path / "a.zip", b"x" * len(written)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{place.decode()}.txt", b"It is a joint disease.")
+    path.write_bytes(path.read_bytes().replace(place, written))
+
+    assert titles(path) == [read]
+
+
+@pytest.mark.parametrize(
+    "name", ["../evil.md", "/etc/evil.md", "a/../../evil.md", "C:\\evil.md", "."]
+)
 def test_archive_path_traversal_is_refused(tmp_path: Path, name: str) -> None:
     tar = tar_of(tmp_path / "a.tar", {name: NOTE, "good.md": NOTE}, "w")
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
@@ -191,6 +208,14 @@ def test_archive_path_traversal_is_refused(tmp_path: Path, name: str) -> None:
     for path in (tar, tmp_path / "a.zip"):
         assert [drop.reason for drop in drops(path)] == ["unsafe path in an archive"]
         assert titles(path) == ["Gout"]
+
+
+def test_a_member_without_a_name_is_refused_and_the_others_are_read(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr(zipfile.ZipInfo(""), NOTE)
+        archive.writestr("good.md", NOTE)
+
+    assert titles(tmp_path / "a.zip") == ["Gout"]
 
 
 def test_archive_links_and_devices_are_refused(tmp_path: Path) -> None:

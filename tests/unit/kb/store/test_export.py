@@ -159,10 +159,11 @@ def test_a_bad_line_is_a_drop_and_the_rest_goes_in(kb: KnowledgeBase, tmp_path: 
     kb.export(path, source="book")
     header, *rows = path.read_text(encoding="utf-8").splitlines()
     hostile = json.dumps({**json.loads(rows[0]), "document": "../../etc"})
-    path.write_text("\n".join((header, rows[0], '{"id": 1}', hostile, *rows[1:])) + "\n")
+    path.write_text("\n".join((header, rows[0], '{"id": 1}', hostile, "{", *rows[1:])) + "\n")
     with KnowledgeBase.create(tmp_path / "again") as again:
         added = again.add_export([path])
         assert added.documents == 1
-        assert added.drops == {"malformed row": 1, "no id": 1}
+        assert added.drops == {"malformed row": 1, "no id": 1, "not JSON": 1}
         assert again.info().passages == len(rows)
-        assert {letter.line for letter in again.dead_letters()} == {3, 4}
+        assert {letter.line for letter in again.dead_letters()} == {3, 4, None}
+        assert {letter.place.rpartition(":")[2] for letter in again.dead_letters()} == set("345")

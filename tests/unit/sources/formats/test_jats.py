@@ -87,6 +87,15 @@ def test_marks_of_references_go_and_names_in_a_sentence_stay() -> None:
     assert methods == "We counted, as Miller (2003) did."
 
 
+def test_a_power_keeps_its_height_and_raised_marks_of_references_go() -> None:
+    marks = '<sup><xref ref-type="bibr">1</xref>,<xref ref-type="bibr">2</xref></sup>'
+    text = f"<p>Below 10<sup>9</sup>/L, 10<sup>&minus;6</sup>{marks}.</p>"
+    doctype = '<!DOCTYPE article PUBLIC "-//NLM//DTD" "archivearticle.dtd">'
+    data = f"{doctype}<article><front/><body>{text}</body></article>"
+
+    assert one(data.encode()).sections[0].text == "Below 10⁹/L, 10−⁶."
+
+
 def test_lists_tables_captions_and_formulas_are_text() -> None:
     assert one(article()).sections[3].text.split("\n") == [
         "- 5 mg",
@@ -185,3 +194,28 @@ def test_authors_are_named_as_citations_write_them_and_editors_are_not() -> None
         "</surname><given-names>E</given-names></name></contrib></contrib-group>"
     )
     assert one(article(more=group)).authors == ("Smith JA", "Iron Group")
+
+
+def test_cells_that_cover_others_or_are_empty_leave_each_value_below_its_head() -> None:
+    rows = (
+        '<tr><th></th><th>Adult</th><th>Child</th></tr><tr><td rowspan="2">Iron</td><td>9 mg</td>'
+        '<td>3 mg</td></tr> <tr><td colspan="2">never</td></tr> <tr><td/> <td/><td>5 mg</td></tr>'
+        "<tr><td></td><td></td></tr>"
+    )
+    body = f"<body><p>Doses.</p><table-wrap><table>{rows}</table></table-wrap></body>"
+    found = one(f"<article><front/>{body}</article>".encode())
+    assert found.sections[0].text == (
+        "Doses.\n | Adult | Child\nIron | 9 mg | 3 mg\nIron | never | never\n |  | 5 mg"
+    )
+
+
+def test_a_line_break_parts_two_words_and_struck_words_are_left_out() -> None:
+    meta = "<article-meta><title-group><article-title>Iron<break/>therapy</article-title>"
+    body = (
+        "<p>Dose: 5<break/>10 <strike>20</strike> mg.</p><table-wrap><table><tr><td>5 mg<break/>10"
+        " mg</td><td>x</td></tr></table></table-wrap>"
+    )
+    front = f"<front>{meta}</title-group></article-meta></front>"
+    found = one(f"<article>{front}<body>{body}</body></article>".encode())
+    assert found.title == "Iron therapy"
+    assert found.sections[0].text == "Dose: 5\n10  mg.\n5 mg 10 mg | x"

@@ -113,6 +113,15 @@ def only(data: bytes) -> Document:
     return found
 
 
+def test_a_cell_that_covers_two_rows_stands_in_both() -> None:
+    table = (
+        '</paragraph><table><tr><td rowspan="2">Iron</td><td>oral</td></tr><tr><td>iv</td></tr>'
+        "</table><paragraph>"
+    )
+    found = only(spl(section("34068-7", "", f"Doses.{table}See above.")))
+    assert found.sections[-1].text == "Doses.\nIron | oral\nIron | iv\nSee above."
+
+
 def test_a_label_has_set_id_version_day_and_names() -> None:
     found = only(LABEL)
     assert isinstance(sniff_file("x.xml", LABEL[:4096]), Spl)
@@ -173,6 +182,17 @@ def test_openfda_gives_the_same_document() -> None:
     assert [(one.path, one.text) for one in found.sections[1:]] == [
         (("Contraindications",), "Asthma.")
     ]
+
+
+@pytest.mark.parametrize(
+    ("told", "year", "day"),
+    [("2019", 2019, ""), ("201905", 2019, "2019-05"), ("20190531", 2019, "2019-05-31")],
+)
+def test_a_label_says_no_more_of_its_day_than_is_known(told: str, year: int, day: str) -> None:
+    label = only(page(openfda(effective_time=told)))
+
+    assert (label.year, label.date) == (year, day)
+    assert label.sections[0].text.endswith(f"Effective: {day or year}")
 
 
 def test_numbered_parts_of_a_field_begin_a_line_and_no_word_is_lost() -> None:

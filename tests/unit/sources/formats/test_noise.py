@@ -38,6 +38,7 @@ def test_a_line_that_is_only_an_address_or_an_entry_goes(line: str) -> None:
         "Hepatitis A and B, 3:1 in the sample, 2003; both are notifiable.",
         "1. Give adrenaline 1:1000 at once.",
         "Blood pressure 140/90; pulse 80.",
+        "• Insulin R, Insulin N. Mix both in one syringe at a ratio of 30:70 before meals 12:30",
         "国家标准规定[1]：血压应低于 140/90。",
     ],
 )
@@ -71,6 +72,15 @@ def test_lines_and_sections_that_go_are_counted() -> None:
     )
 
     assert without_noise(sections) == ((Section("Gout hurts.", ("Gout",), 3),), 4)
+
+
+@pytest.mark.parametrize("heading", ["Sources", "Footnotes", "Reading:", "Web sites", "注释"])
+def test_below_a_heading_that_may_say_more_only_a_list_of_works_goes(heading: str) -> None:
+    says = Section("Liver is rich in iron (table 2).\nTea lowers its uptake.", ("Iron", heading))
+    list_of = "Smith, J. A. (2019). Iron. Oxford.\nwww.example.org\nIron pills"
+    works = Section(list_of, (heading,))
+
+    assert without_noise((says, works)) == ((says,), 3)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from io import BytesIO
 import pytest
 
 from osler.errors import MalformedSource
-from osler.sources.formats import reading
+from osler.sources.formats import reading, safe_xml
 from osler.sources.formats.collection_xml import MedquadXml
 from osler.sources.formats.html import Html
 from osler.sources.formats.markdown import Markdown, Plain
@@ -89,6 +89,20 @@ def test_front_matter_gives_title_and_year_where_there_is_no_heading() -> None:
     assert document.sections == (Section("It beats."),)
 
 
+def test_a_text_between_two_rules_is_no_front_matter() -> None:
+    text = "---\n\nNever give this drug to children.\n\n---\n\n# Dose\n\nGive 5 mg."
+
+    assert one(Markdown(), text, "a.md").sections[0].text.startswith("---\n\nNever give this drug")
+
+
+def test_front_matter_may_have_lists_comments_and_longer_values() -> None:
+    front = "tags:\n- heart\n# a note\n\nlast seen: 2014\nabout: >\n  It beats: often.\ndate: 2014"
+
+    document = one(Markdown(), f"---\n{front}\n---\nIt beats.", "a.md")
+
+    assert (document.year, document.sections) == (2014, (Section("It beats."),))
+
+
 def test_without_either_the_file_gives_its_name() -> None:
     assert one(Markdown(), "Text.", "x.tar.gz!a/heart_failure.md").title == "heart failure"
     assert one(Markdown(), "Text.", "x.tar.gz!a/heart_failure.md").id == "x-a-heart_failure"
@@ -98,6 +112,7 @@ def test_without_either_the_file_gives_its_name() -> None:
     ("written", "read"),
     [
         ("Ca<sup>++</sup> and H<sub>2</sub>O", "Ca++ and H2O"),
+        ("Below 20 × 10<sup>9</sup>/L or 10<sup>&minus;6</sup>", "Below 20 × 10⁹/L or 10⁻⁶"),
         ("p<0.05 and x > 3", "p<0.05 and x > 3"),
         ("<table><tr><td>Dose</td><td>5 mg</td></tr></table>", "Dose | 5 mg"),
         ("a<!-- hidden -->b &alpha;", "ab α"),
@@ -140,11 +155,122 @@ def test_of_a_web_page_stays_what_a_reader_reads() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("body", "path", "text"),
+    [
+        ("<form id='all'><input><h1>Iron</h1><p>Give 5 mg.</p></form>", (), "Give 5 mg."),
+        ("<form><label>Search</label><input></form><p>Rest.</p>", (), "Rest."),
+        (
+            "<h2><button>Side effects <svg></svg></button></h2><p>Pain.</p><button>Top</button>",
+            ("Side effects",),
+            "Pain.",
+        ),
+        ("<h2>Dose <button>Copy</button></h2><p>5 mg.</p>", ("Dose",), "5 mg."),
+        ("Rest.<aside>Warning: not with MAOI.</aside>", (), "Rest.\nWarning: not with MAOI."),
+        ("Rest.<aside class='warning'>No MAOI.</aside>Sleep.", (), "Rest.\nNo MAOI.\nSleep."),
+        ("Rest.<aside role='note'>No MAOI.</aside>", (), "Rest.\nNo MAOI."),
+        ("<p>Rest.</p><aside>More of our news</aside>", (), "Rest."),
+    ],
+)
+def test_a_form_around_a_page_a_heading_as_a_button_and_a_warning_aside_are_read(
+    body: str, path: tuple[str, ...], text: str
+) -> None:
+    document = one(Html(), f"<html><body>{body}</body></html>", "a.html")
+
+    assert document.sections == (Section(text, path),)
+
+
 def test_without_main_the_body_is_read() -> None:
     document = one(Html(), "<html><body>A <i>b</i> c<br>d</body></html>", "a.htm")
 
     assert document.sections == (Section("A b c\nd"),)
     assert document.title == "a"
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("10<sup>9</sup>/L and m<sup>2</sup>", "10⁹/L and m²"),
+        ("10<sup> <b>-6</b></sup> of Ca<sup>2+</sup> and Na<sup>+</sup>", "10 ⁻⁶ of Ca²⁺ and Na+"),
+        ("Give 5<sup><a href='#f'>1,2</a></sup> mg, the 1<sup>st</sup>", "Give 5¹,² mg, the 1st"),
+        ("<math><msup><mn>10</mn><mn>9</mn></msup></math>/L", "10⁹/L"),
+        ("<math><msup><mi>x</mi><mi>n</mi></msup></math>", "x^n"),
+        ("Take <math><mfrac><mn>1</mn><mn>2</mn></mfrac></math> tablet", "Take 1/2 tablet"),
+        ("<math><mn>2</mn><mfrac><mn>1</mn><mn>2</mn></mfrac></math> tablets", "2 1/2 tablets"),
+        (
+            "<math><mfrac><mi>u</mi><mrow><mn>7</mn><mo>+</mo><mi>v</mi></mrow></mfrac></math>",
+            "u/(7+v)",
+        ),
+    ],
+)
+def test_a_power_or_a_fraction_is_not_run_into_another_number(written: str, read: str) -> None:
+    assert one(Html(), f"<p>{written}</p>", "a.html").sections == (Section(read),)
+
+
+DOSES = """<table><thead><tr><th rowspan="2">Drug</th><th colspan="2">Dose</th></tr>
+<tr><th>mild</th><th>severe</th></tr></thead><tbody>
+<tr><td rowspan="2">Iron</td><td>9 mg</td><td>8 mg</td></tr><tr><td>7 mg</td><td>6 mg</td></tr>
+<tr><td></td><td colspan="2">never</td></tr><tr><td colspan="3">Children</td></tr>
+<tr><td>Zinc</td><td>1 mg</td><td rowspan="9">2 mg</td></tr></tbody></table>"""
+DOSES_READ = (
+    "Drug | Dose | Dose\nDrug | mild | severe\nIron | 9 mg | 8 mg\nIron | 7 mg | 6 mg\n"
+    " | never | never\nChildren\nZinc | 1 mg | 2 mg"
+)
+
+
+def test_a_cell_stands_in_each_row_and_column_that_it_covers() -> None:
+    (section,) = one(Html(), DOSES, "a.html").sections
+    assert section.text.replace("\n\n", "\n") == DOSES_READ
+
+
+def test_of_a_long_cell_the_place_is_kept() -> None:
+    long = f"<td rowspan=2>{'Long. ' * 50}</td>"
+    page = f"<table><tr>{long}<td>1</td></tr><tr><td>2</td></tr></table>"
+    assert one(Html(), page, "a.html").sections[0].text.endswith("Long.  | 1\n\n | 2")
+
+
+@pytest.mark.parametrize("span", ["0", "-1", "x", "9" * 5000, "²"])
+def test_a_claim_to_cover_any_number_of_cells_costs_little(
+    monkeypatch: pytest.MonkeyPatch, span: str
+) -> None:
+    monkeypatch.setattr(safe_xml, "_MOST_ADDED", 1000)
+    cell = f"<td rowspan='{span}' colspan='{span}'>Iron</td><td>9 mg</td>"
+    (section,) = one(Html(), f"<table>{f'<tr>{cell}</tr>' * 99}</table>", "a.html").sections
+    assert section.text.startswith("Iron | ")
+    assert len(section.text) < 25_000
+
+
+def test_whatever_is_a_block_parts_words() -> None:
+    page = (
+        "<fieldset><legend>Dose</legend>Give 5</fieldset>9<center>10 mg</center>mg"
+        "<address>Ward 3</address>then<details>rest</details>7<hgroup>8</hgroup>9"
+    )
+    text = "\n".join(section.text for section in one(Html(), page, "a.html").sections)
+    assert " ".join(text.split()) == "Dose Give 5 9 10 mg mg Ward 3 then rest 7 8 9"
+
+
+@pytest.mark.parametrize(
+    "struck",
+    [
+        "<s>50</s>",
+        "<del>50</del>",
+        "<strike>50</strike>",
+        "<b style='text-decoration: line-through'>50</b>",
+    ],
+)
+def test_struck_text_is_left_out(struck: str) -> None:
+    (found,) = one(Html(), f"<p>Give {struck}<ins>6</ins> mg.</p>", "a.html").sections
+    assert found.text == "Give 6 mg."
+
+
+@pytest.mark.parametrize(
+    "struck", ["~~50~~", "~~5 mg or 50~~", "<s>50</s>", "<del class='a'>50</del>"]
+)
+def test_struck_text_of_markdown_is_left_out(struck: str) -> None:
+    (found,) = one(
+        Markdown(), f"Give {struck}6 mg, 5~~ or ~~7.\n\n```\n~~code~~\n```", "a.md"
+    ).sections
+    assert found.text == "Give 6 mg, 5~~ or ~~7.\n\n```\n~~code~~\n```"
 
 
 def test_a_page_in_the_encoding_that_it_declares() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from osler.sources.discover import discover
 from osler.sources.formats.registry import by_name, sniff_folder
+from osler.sources.formats.tables import read_rows
 from osler.sources.reading import read_records
 from osler.sources.records import Document, Drop
 from osler_serve.clinic.records.codes import Code, CodeSystem, icd_code
@@ -81,6 +82,14 @@ def test_of_eicu_lost_rows_are_counted_and_ethnicity_is_not_told(tmp_path: Path)
     reasons = {record.reason for record in records if isinstance(record, Drop)}
     assert reasons == {"table not read", "malformed row", "stay not in stays"}
     assert "Martian" not in repr(records)
+
+
+def test_a_row_with_more_cells_than_its_header_is_a_drop(tmp_path: Path) -> None:
+    (tmp_path / "lab.csv").write_text("name,result\nUrea,1,200\nIron,5,\n")
+    assert list(read_rows(tmp_path / "lab.csv")) == [
+        Drop("lab.csv:2", "malformed row"),
+        {"name": "Iron", "result": "5"},
+    ]
 
 
 OMOP = {

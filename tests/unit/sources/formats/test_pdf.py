@@ -91,15 +91,24 @@ def one(data: bytes) -> Document:
 def test_each_page_is_a_section_with_its_number() -> None:
     found = one(pdf([["Gout hurts."], ["Urate is", "its cause."]], title="Care of gout"))
 
-    assert (found.id, found.title, found.year) == ("care", "Care of gout", 2019)
+    assert (found.id, found.title) == ("care", "Care of gout")
     assert [(s.page, s.text) for s in found.sections] == [
         (1, "Gout hurts."),
         (2, "Urate is\nits cause."),
     ]
 
 
-def test_generated_pdf_title_is_ignored() -> None:
-    assert one(pdf([["Text."]], title="Microsoft Word - x.doc")).title == "care"
+@pytest.mark.parametrize("title", ["Microsoft Word - x.doc", "draft3.docx", "flyer.p65", ""])
+def test_generated_pdf_title_is_ignored(title: str) -> None:
+    assert one(pdf([["Text."]], title=title)).title == "care"
+
+
+def test_a_title_that_ends_in_a_number_with_a_point_is_none_of_a_file() -> None:
+    assert one(pdf([["Text."]], title="Ibuprofen 2.5 mg")).title == "Ibuprofen 2.5 mg"
+
+
+def test_the_day_on_which_a_file_was_made_is_no_year_of_publication() -> None:
+    assert one(pdf([["Text."]])).year is None
 
 
 def test_a_line_that_was_wrapped_is_whole_again() -> None:

@@ -246,6 +246,13 @@ def test_named_character_of_an_unread_dtd_is_still_read() -> None:
     assert document.sections[0].text == "5 mg α"
 
 
+def test_a_power_keeps_its_height() -> None:
+    (document,) = parse(article(abstract="20 x 10<sup>9</sup>/L in 5 m<sup>2</sup>"))
+
+    assert isinstance(document, Document)
+    assert document.sections[0].text == "20 x 10⁹/L in 5 m²"
+
+
 def test_xml_nested_ten_thousand_levels_is_malformed_and_no_crash() -> None:
     with pytest.raises(MalformedSource):
         parse("<a>" * 10_000)

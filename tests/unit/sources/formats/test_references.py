@@ -117,6 +117,53 @@ def test_ris_is_read_as_a_reader_of_ris_reads_it(works: list[tuple[str, str]]) -
     ]
 
 
+@pytest.mark.parametrize(
+    ("dates", "day"),
+    [
+        ("PY  - 2022\nDA  - 2022/03/14", "2022-03-14"),
+        ("PY  - 2022\nDA  - 2022/03/14/Print", "2022-03-14"),
+        ("PY  - 2022/05//\nDA  - 2022", "2022-05"),
+        ("PY  - 2022\nDA  - 2024/03/14", ""),
+    ],
+)
+def test_ris_has_the_day_of_its_year_of_publication(dates: str, day: str) -> None:
+    data = f"TY  - JOUR\nTI  - Iron\n{dates}\nER  - \n".encode()
+    (work,) = Ris().parse(io.BytesIO(data), "x.ris")
+    assert isinstance(work, Document)
+    assert (work.year, work.date) == (2022, day)
+
+
+def test_a_power_in_endnote_keeps_its_height() -> None:
+    power = "daily iron, 10<style face='superscript'>9</style>/L."
+    data = ENDNOTE.replace("daily iron.<", f"{power}<").encode()
+    (work,) = EndnoteXml().parse(io.BytesIO(data), "x.xml")
+    assert isinstance(work, Document)
+    assert work.sections[0].text.endswith("daily iron, 10⁹/L.")
+
+
+def test_all_parts_of_an_abstract_of_ris_are_read() -> None:
+    data = b"TY  - JOUR\nTI  - Iron\nAB  - Aim: iron.\nAB  - Results: it harmed 5.\nER  - \n"
+    (work,) = Ris().parse(io.BytesIO(data), "x.ris")
+    assert isinstance(work, Document)
+    assert work.sections == (Section("Aim: iron.\nResults: it harmed 5."),)
+
+
+def test_markup_of_csl_json_is_read_as_that_of_a_page() -> None:
+    item = {
+        "type": "article-journal",
+        "title": "T <i>in</i> 10<jats:sup>9</jats:sup> &amp; more",
+        "abstract": "<jats:title>Aim</jats:title>\n <jats:p>Iron &lt; 5 mg; p<a and b> c.</jats:p>"
+        '<jats:list list-type="a"><jats:list-item>Rest<br/>at once</jats:list-item></jats:list>',
+        "container-title": "Ward &amp; Care",
+        "issued": {"date-parts": [[2020]]},
+    }
+    (found,) = CslJson().parse(io.BytesIO(json.dumps([item]).encode()), "a.json")
+    assert isinstance(found, Document)
+    assert (found.id, found.title) == ("T-in-10⁹-more-2020", "T in 10⁹ & more")
+    assert found.journal == "Ward & Care"
+    assert found.sections[0].text == "Aim\nIron < 5 mg; p<a and b> c.\nRest\nat once"
+
+
 def test_a_work_without_title_is_a_drop_with_its_line() -> None:
     data = f"{RIS}\nTY  - JOUR\nAU  - Lee, K\nER  - \n".encode()
     records = list(Ris().parse(io.BytesIO(data), "x.ris"))
@@ -162,7 +209,8 @@ INSERT INTO items VALUES (1,1,'AAAA1111'),(2,2,'BBBB2222'),(3,3,'CCCC3333'),(4,1
 INSERT INTO fieldsCombined VALUES (1,'title'),(2,'abstractNote'),(3,'date'),
   (4,'publicationTitle'),(5,'DOI'),(6,'extra');
 INSERT INTO itemDataValues VALUES (1,'Oral iron every other day'),
-  (2,'Oral iron on alternate days is absorbed better than daily iron.'),(3,'2021-03-00 March 2021'),
+  (2,'<p>Oral iron on alternate days is absorbed better than daily iron.</p>'),
+  (3,'2021-03-00 March 2021'),
   (4,'J Iron'),(5,'10.1000/Iron.1'),(6,'PMID: 12230038
 Citation Key: smith:2021'),(7,'Thrown away'),(8,'A work that was retracted');
 INSERT INTO itemData VALUES (1,1,1),(1,2,2),(1,3,3),(1,4,4),(1,5,5),(1,6,6),(4,1,7),(5,1,8);

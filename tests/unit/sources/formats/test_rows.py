@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -202,6 +204,53 @@ def test_a_quotation_that_never_ends_is_a_drop() -> None:
     assert bad == Drop("zh/a.csv:2", "malformed row")
 
 
+def test_a_quotation_that_does_not_end_with_its_cell_costs_no_row_but_its_own() -> None:
+    rows = b'"Gammaxin,5 mg\nDeltaxin,6 mg\n"Zetaxin" forte,8 mg\n"Eta\nxin",9 mg\n'
+    for end in (b"", b'"Iotaxin,1 mg\n"Kappaxin,2 mg\n'):
+        first, delta, zeta, eta, *others = csv(b"drug,dose\n" + rows + end)
+        assert [first, zeta] == [Drop(f"zh/a.csv:{n}", "malformed row") for n in (2, 4)]
+        assert [one.id for one in (delta, eta) if isinstance(one, Document)] == ["a-3", "a-5"]
+        assert others == [Drop(f"zh/a.csv:{n}", "malformed row") for n in (7, 8) if end]
+
+
+def test_a_quotation_mark_of_a_tab_separated_table_is_a_character_where_it_encloses_no_cell() -> (
+    None
+):
+    data = (
+        'drug\tnote\nAspirin\t5" plaster\nIbuprofen\t"unclosed note\nCodeine\tx\nMorphine\ty"\n'
+        'Iron\t"oral" or iv\nZinc\t"with ""meals"", at\nnight"\nRamipril\t"end\n'
+    )
+    assert [
+        one.sections[0].text.partition("note: ")[2]
+        for one in csv(data.encode(), "a.tsv")
+        if isinstance(one, Document)
+    ] == [
+        '5" plaster',
+        '"unclosed note',
+        "x",
+        'y"',
+        '"oral" or iv',
+        'with "meals", at night',
+        '"end',
+    ]
+
+
+def test_a_row_with_more_cells_than_its_header_is_a_drop_and_blank_ones_are_none() -> None:
+    data = b"drug,max daily\nIbuprofen,1,200 mg\nTramadol,400 mg,, \n"
+    cut, whole = csv(data)
+    assert cut == Drop("zh/a.csv:2", "malformed row")
+    assert isinstance(whole, Document)
+    assert whole.sections[0].text == "drug: Tramadol; max daily: 400 mg"
+
+
+def test_a_gb18030_header_that_ends_in_one_chinese_character_is_known() -> None:
+    data = "id,text,类\n1,少吃糖。,饮食\n".encode("gb18030")
+    assert CsvRows().matches("a.csv", data)
+    (found,) = csv(data)
+    assert isinstance(found, Document)
+    assert found.sections[0].text == "少吃糖。"
+
+
 def test_a_line_without_end_is_malformed() -> None:
     with pytest.raises(MalformedSource, match="line of more than"):
         csv(b"id,text\n" + b"x" * (9 * 2**20))
@@ -283,6 +332,41 @@ def test_a_parquet_corpus_keeps_wiki_headings(tmp_path: Path) -> None:
     )
     assert isinstance(empty, Drop)
     assert empty.reason == "no text"
+
+
+def read_parquet(path: Path, **columns: list[Any]) -> list[Record]:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table(columns), path)
+    (found,) = discover([path])
+    assert not isinstance(found, Drop)
+    return list(read_records(found))
+
+
+def test_cells_of_a_parquet_table_are_told_whatever_their_type(tmp_path: Path) -> None:
+    (found,) = read_parquet(
+        tmp_path / "a.parquet",
+        drug=["Codeine"],
+        max_mg=[Decimal("240.00")],
+        least=[Decimal("0.0000001")],
+        for_children=[False],
+        since=[date(2013, 6, 1)],
+        seen=[datetime(2014, 7, 2)],
+        routes=[["oral", "iv"]],
+        doses=[{"adult": "30 mg", "child": None}],
+        picture=[b"x"],
+    )
+    assert isinstance(found, Document)
+    assert found.sections[0].text == (
+        "drug: Codeine; max mg: 240.00; least: 0.0000001; for children: false; since: 2013-06-01;"
+        " seen: 2014-07-02; routes: oral, iv; doses: adult: 30 mg"
+    )
+
+
+def test_a_parquet_text_may_be_a_list_of_paragraphs_and_its_date_a_date(tmp_path: Path) -> None:
+    rows = {"title": ["Gout"], "text": [["It hurts.", "Urate."]], "date": [date(2013, 6, 1)]}
+    (found,) = read_parquet(tmp_path / "a.parquet", **rows)
+    assert isinstance(found, Document)
+    assert (found.sections[0].text, found.date) == ("It hurts.\nUrate.", "2013-06-01")
 
 
 def test_a_parquet_file_of_numbers_or_cut_short_is_a_drop(tmp_path: Path) -> None:

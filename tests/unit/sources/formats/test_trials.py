@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from osler.kb.base import KnowledgeBase
 from osler.sources.formats.registry import sniff_file
 from osler.sources.formats.trials import ClinicalTrialsJson
@@ -87,6 +89,73 @@ def test_a_study_has_its_status_arms_outcomes_and_results() -> None:
     # The unit is not stated, so there is none.
     assert texts["Results"] == "Attacks\nDrug A: 12\nHazard Ratio (HR) 0.6; 95% CI 0.4 to 0.9"
     assert texts["Papers"] == "PMID:33012345 (RESULT)"
+
+
+def _results(**outcome: Any) -> str:
+    groups = [{"id": "A", "title": "Aspirin"}, {"id": "B", "title": "Placebo"}]
+    told = {"outcomeMeasures": [{"title": "Vital status", "groups": groups, **outcome}]}
+    (trial,) = _read({**STUDY, "resultsSection": {"outcomeMeasuresModule": told}})
+    return _texts(trial)["Results"]
+
+
+def test_the_rows_of_a_result_say_what_they_are_of() -> None:
+    def category(title: str, *values: str) -> Any:
+        found = zip("AB", values, strict=True)
+        return {
+            "title": title,
+            "measurements": [{"groupId": group, "value": value} for group, value in found],
+        }
+
+    weeks = [
+        {"title": "Week 4", "categories": [category("Died", "5", "3"), category("Lived", "9", "8")]}
+    ]
+    assert _results(classes=weeks, paramType="COUNT_OF_PARTICIPANTS").split("\n")[1:] == [
+        "Week 4, Died: Aspirin: 5",
+        "Week 4, Died: Placebo: 3",
+        "Week 4, Lived: Aspirin: 9",
+        "Week 4, Lived: Placebo: 8",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "read"),
+    [
+        ({"spread": "1.1"}, "Standard Deviation", "mean 3.2 kg (Standard Deviation 1.1)"),
+        ({"lowerLimit": "1", "upperLimit": "5"}, "Full Range", "mean 3.2 kg (Full Range 1 to 5)"),
+        ({"spread": "1.1"}, "", "mean 3.2 kg (±1.1)"),
+    ],
+)
+def test_a_value_says_whether_it_is_a_mean_and_what_its_spread_is(
+    value: dict[str, str], kind: str, read: str
+) -> None:
+    measured = [{"measurements": [{"groupId": "A", "value": "3.2", **value}]}]
+
+    text = _results(
+        classes=[{"categories": measured}],
+        paramType="MEAN",
+        dispersionType=kind,
+        unitOfMeasure="kg",
+    )
+
+    assert text == f"Vital status\nAspirin: {read}"
+
+
+@pytest.mark.parametrize(
+    ("limits", "read"),
+    [
+        ({"ciLowerLimit": "0.4", "ciUpperLimit": "7.3"}, "CI 0.4 to 7.3"),
+        ({"ciPctValue": "97.5", "ciLowerLimit": "0.4"}, "97.5% CI from 0.4"),
+        ({"ciNumSides": "ONE_SIDED", "ciUpperLimit": "1.9"}, "CI up to 1.9, one-sided"),
+    ],
+)
+def test_the_limits_of_an_effect_are_told_as_far_as_they_are_stated(
+    limits: dict[str, str], read: str
+) -> None:
+    effect = {"groupIds": ["A", "B"], "paramType": "Odds Ratio", "paramValue": "1.7", **limits}
+
+    text = _results(analyses=[effect])
+
+    assert text == f"Vital status\nAspirin, Placebo: Odds Ratio 1.7; {read}"
 
 
 def test_an_answer_of_the_interface_holds_several_studies() -> None:

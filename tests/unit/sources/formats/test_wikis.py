@@ -26,12 +26,14 @@ from osler.sources.records import Document, Drop, Record, Section
         ),
         ("[[File:Toe.jpg|thumb|A [[toe]] of [[man|a man]].]]Text.", "Text."),
         ("[[File:a.jpg|thumb|As [above], [[so]] below.]]Text [[a [b] c]].", "Text a [b] c."),
+        ("Give <s>50</s> <del>5</del>6 mg.", "Give  6 mg."),
         ("Text.\n[[Category:Gout]]\n[[de:Gicht]]", "Text."),
         ('{| class="wikitable"\n! a\n|-\n| {{x}} b\n|}\nAfter.', "After."),
         ("* one\n** two\n# three", "- one\n- two\n- three"),
         ("From {{convert|5|kg|lb|abbr=on}} to {{convert|2|-|3|cm}}.", "From 5 kg to 2 - 3 cm."),
         ("{{lang|fr|goutte}} ({{IPA-fr|x}}) is French.", "goutte is French."),
         ("See [http://x.org the site] now.", "See the site now."),
+        ("Below 10<sup>9</sup>/L or 10<sup>&minus;6</sup>.", "Below 10⁹/L or 10⁻⁶."),
         ("a<br/>b<!-- no -->&nbsp;c __NOTOC__", "a\nb c"),
         ("Lone {{ stays, and so do }}}} and [[ these", "Lone }} and [[ these"),
         ("<ref>never closed. Text", "never closed. Text"),
@@ -39,6 +41,26 @@ from osler.sources.records import Document, Drop, Record, Section
     ],
 )
 def test_wikitext_is_read_like_the_page(wikitext: str, plain: str) -> None:
+    assert plain_wikitext(wikitext) == plain
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "plain"),
+    [
+        ("From 5{{ndash}}10 mg.", "From 5–10 mg."),
+        ("BMI of 18.5{{en dash}}24.9", "BMI of 18.5–24.9"),
+        ("Store at {{minus}}20 °C.", "Store at −20 °C."),
+        ("About 3{{nbsp}}mg or 3{{±}}1 mg.", "About 3 mg or 3±1 mg."),
+        ("Take {{frac|1|2}}, {{Frac|2|1|4}} or {{sfrac|3}}.", "Take 1/2, 2 1/4 or 1/3."),
+        ("Below {{val|150|e=9|u=/L}} or 20{{e|-6}}/L.", "Below 150×10⁹/L or 20×10⁻⁶/L."),
+        ("{{val|5|1|u=mg|up=kg}}, {{gaps|10|000}} {{chem|H|2|O}}", "5±1 mg/kg, 10000 H2O"),
+        ("From {{convert|5|±|1|kg}}, 10{{sup|9}}.", "From 5 ± 1 kg, 10⁹."),
+        ("{{nowrap|1=P = 0.05 in {{nowrap|2{{ndash}}3}}}}", "P = 0.05 in 2–3"),
+        ("Give 3{{unknown}}mg or 5{{unknown|x}}{{y}}10 g.", "Give 3 mg or 5 10 g."),
+        ("痛风{{x}}是{{val}}.", "痛风是."),
+    ],
+)
+def test_a_number_is_not_changed_by_the_templates_in_it(wikitext: str, plain: str) -> None:
     assert plain_wikitext(wikitext) == plain
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from osler.errors import MalformedSource
 from osler.kb.base import KnowledgeBase
-from osler.sources.formats import office
+from osler.sources.formats import office, sheet_rows
 from osler.sources.formats.containers import Unreadable
 from osler.sources.formats.office import Xlsx
 from osler.sources.records import Document, Drop, Record
@@ -22,13 +22,15 @@ openpyxl = pytest.importorskip("openpyxl", reason="the extra `xlsx` is not insta
 Rows = list[list[Any]]
 
 
-def book(**sheets: Rows) -> bytes:
+def book(*merged: str, **sheets: Rows) -> bytes:
     made = openpyxl.Workbook()
     made.remove(made.active)
     for title, rows in sheets.items():
         sheet = made.create_sheet(title)
         for row in rows:
             sheet.append(row)
+        for cells in merged:
+            sheet.merge_cells(cells)
         if title == "Hidden":
             sheet.sheet_state = "hidden"
     out = io.BytesIO()
@@ -75,6 +77,58 @@ def test_the_rows_of_a_table_are_documents_as_those_of_csv() -> None:
     assert (document.title, document.kind) == ("Ibuprofen", "table")
     assert document.sections[0].text == "drug: Ibuprofen; max daily: 1.2 g; notes: avoid"
     assert drop == Drop("who/anc.xlsx: sheet Formulary:3", "no text")
+
+
+def told(data: bytes) -> list[str]:
+    return [s.text for one in parse(data) if isinstance(one, Document) for s in one.sections]
+
+
+DOSES: Rows = [
+    ["drug", "dose", None],
+    [None, "mild", "severe"],
+    ["Obrexin", "50 mg", "25 mg"],
+    [None, "40 mg", "20 mg"],
+]
+
+
+def test_a_merged_cell_stands_in_each_cell_that_it_covers_and_heads_the_columns_below() -> None:
+    rows = [*DOSES, ["Palmedol", "not given", None]]
+    for merged in (["A1:A2", "B1:C1"], ["B1:C1"]):
+        assert told(book(*merged, "A3:A4", "B5:C5", Doses=rows)) == [
+            "drug: Obrexin; dose mild: 50 mg; dose severe: 25 mg",
+            "drug: Obrexin; dose mild: 40 mg; dose severe: 20 mg",
+            "drug: Palmedol; dose mild: not given; dose severe: not given",
+        ]
+
+
+def test_the_place_of_a_row_is_its_number_in_the_sheet() -> None:
+    *_, drop = parse(book("B1:C1", Doses=[*DOSES, [], ["Palmedol"]]))
+    assert drop == Drop("who/anc.xlsx: sheet Doses:6", "no text")
+
+
+def test_a_row_below_a_merged_name_that_names_a_drug_is_no_second_head() -> None:
+    (text,) = told(book("B1:C1", Doses=[DOSES[0], *DOSES[2:3]]))
+    assert text == "dose: 50 mg; 25 mg"
+
+
+def test_a_cell_behind_the_named_columns_is_told_with_its_row() -> None:
+    assert told(book(Doses=[["drug", "dose"], ["Iron", "200 mg", "oral"], ["Zinc", "9 mg"]])) == [
+        "dose: 200 mg; oral",
+        "dose: 9 mg",
+    ]
+
+
+def test_a_title_over_all_columns_is_told_once() -> None:
+    (found,) = parse(book("A1:C1", Data=TABLE))
+    assert isinstance(found, Document)
+    assert found.sections[0].text == "Antenatal care"
+
+
+def test_a_merged_cell_repeated_without_end_is_a_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sheet_rows, "_MOST_REPEATED", 10_000)
+    with pytest.raises(Unreadable) as caught:
+        parse(book("A1:XFC1", Data=[["drug", *[None] * 16_382, "dose"]]))
+    assert caught.value.reason == "decompression bomb"
 
 
 def test_examinations_in_a_workbook_are_no_evidence() -> None:

@@ -19,12 +19,14 @@ import zipfile
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
 from osler.errors import MalformedSource
+from osler.sources.formats.reading import decode_text
 from osler.sources.records import Drop
 from osler.text import one_line
 
@@ -131,8 +133,9 @@ def _read_zip(
 ) -> Iterator[Member | Drop]:
     """The files of a zip, which is the member `above` of another unless that is empty."""
     for info in archive.infolist():
-        where = f"{label}!{one_line(info.filename)}"
-        if info.is_dir():
+        name = _name_of(info)
+        where = f"{label}!{one_line(name)}"
+        if name.endswith("/"):
             continue
         if stat.S_ISLNK(info.external_attr >> 16):
             yield Drop(where, "link or device in an archive")
@@ -146,10 +149,19 @@ def _read_zip(
             content = cast("BinaryIO", archive.open(info))
             # It is read no further than its entry claims: zipfile sees to that.
             bounded = _bound_stream(content, where, info.compress_size)
-            if above or not _is_inner(info) or _leads_out(info.filename):
-                yield from _open_member(info.filename, where, bounded, info.file_size, above)
+            if above or not _is_inner(info) or _leads_out(name):
+                yield from _open_member(name, where, bounded, info.file_size, above)
             else:
-                yield from _open_inner(bounded, info.filename, where, room)
+                yield from _open_inner(bounded, name, where, room)
+
+
+def _name_of(info: zipfile.ZipInfo) -> str:
+    """The member's name; without UTF-8's mark it may be in UTF-8 or, as Chinese Windows writes
+    it, in GB18030, and zipfile has read it as code page 437."""
+    if not info.flag_bits & 0x800:
+        with suppress(MalformedSource, UnicodeEncodeError):
+            return decode_text(info.filename.encode("cp437"), info.filename)
+    return info.filename
 
 
 def _is_inner(info: zipfile.ZipInfo) -> bool:
@@ -166,7 +178,7 @@ def _open_inner(content: BinaryIO, name: str, where: str, room: _Room) -> Iterat
 
 def _leads_out(name: str) -> bool:
     path = PurePosixPath(name.replace("\\", "/"))
-    return path.is_absolute() or ".." in path.parts or ":" in path.parts[0]
+    return path.is_absolute() or not path.parts or ".." in path.parts or ":" in path.parts[0]
 
 
 def _open_member(

@@ -24,17 +24,23 @@ from osler.sources.formats.reading import (
     title_of,
     year_in,
 )
+from osler.sources.formats.safe_xml import fill_spans, keep_powers
 from osler.sources.formats.sections import HeadingPath, finish_document
 from osler.sources.records import Document, Record, Section
 from osler.text import clean_text, one_line
 
 _LEFT_OUT = names_in(
     "script style noscript template nav header footer aside form button select iframe object"
-    " embed svg canvas dialog menu"
+    " embed svg canvas dialog menu del s strike"
+)
+_PROSE = ("p", "table", "main", "article", "h1", "h2", "h3")
+_NOTE = re.compile(
+    r"warning|caution|danger|alert|important|\bnote|警告|警示|注意|禁忌|慎用", re.IGNORECASE
 )
 _BLOCKS = names_in(
-    "p div section article main ul ol dl dt dd table tr thead tbody caption blockquote pre figure"
-    " figcaption hr"
+    "p div section article main ul ol dl dt dd table tr thead tbody tfoot caption blockquote pre"
+    " figure figcaption hr form aside address center details dir fieldset hgroup legend listing"
+    " search xmp"
 )
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _QUESTION = 8
@@ -48,8 +54,9 @@ _TOLD = re.compile(
 _LIKE = 40
 """Characters by which an answer is known again."""
 _BEFORE = {"br": "\n", "li": "\n- ", "td": " | ", "th": " | "}
+# Or struck out, which is no less gone.
 _HIDDEN = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?![.\d])|font-size\s*:\s*0(?![.\d])"
+    r"text-decoration(?:-line)?\s*:[^;]*line-through|display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?![.\d])|font-size\s*:\s*0(?![.\d])"
 )
 _DATES = names_in(
     "citation_publication_date citation_date article:published_time dc.date dc.date.issued"
@@ -60,7 +67,7 @@ _CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w-]{2,20})""", 
 _WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "iso-8859-1": "cp1252", "us-ascii": "cp1252"}
 _MOST_TAGS = 1_000_000
 _SPACES = re.compile(r"\s+")
-_ROW_START = re.compile(r"^ \| ", re.MULTILINE)
+_ROW_START = re.compile(r"^ \| (?:[| ]*$)?", re.MULTILINE)
 
 
 class Html:
@@ -128,9 +135,29 @@ def _parse_page(text: str) -> etree._Element | None:
     except etree.ParserError:  # nothing but white space or comments
         return None
     for element in list(page.iter()):
-        if element.tag in _LEFT_OUT or _is_hidden(element):
+        if (element.tag in _LEFT_OUT and not _is_read(element)) or _is_hidden(element):
             _remove_element(element)
+    keep_powers(page)
+    fill_spans(page)
     return page
+
+
+def _is_read(element: etree._Element) -> bool:
+    """Whether an element of a kind that is left out belongs to the text all the same."""
+    match element.tag:
+        case "form":  # around the whole page, as some servers write it
+            return next(element.iter(*_PROSE), None) is not None
+        case "button":  # which opens the part below a heading, and is all of it
+            heading = next(element.iterancestors(*_LEVELS), None)
+            return heading is not None and _text_in(heading) == _text_in(element)
+        case "aside":
+            named = (element.get("class"), element.get("role"), _text_in(element)[:40])
+            return _NOTE.search(" ".join(filter(None, named))) is not None
+    return False
+
+
+def _text_in(element: etree._Element) -> str:
+    return one_line("".join(map(str, element.itertext())))
 
 
 def _is_hidden(element: etree._Element) -> bool:
@@ -200,7 +227,7 @@ def _read_sections(root: etree._Element) -> tuple[Section, ...]:
 def _level_of(element: etree._Element) -> int:
     """The level of a heading, 0 for none; a question in a list is one above its answer."""
     if element.tag == "dt":
-        is_asked = "".join(map(str, element.itertext())).rstrip().endswith(("?", "？"))
+        is_asked = _text_in(element).endswith(("?", "？"))
         return _QUESTION if is_asked else 0
     return _LEVELS.get(element.tag, 0)
 
@@ -232,7 +259,7 @@ def _find_title(page: etree._Element) -> str:
     return (
         one_line(page.findtext(".//title") or "")
         or one_line(meta.get("og:title", ""))
-        or (one_line("".join(map(str, heading.itertext()))) if heading is not None else "")
+        or (_text_in(heading) if heading is not None else "")
     )
 
 

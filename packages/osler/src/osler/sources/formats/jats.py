@@ -21,6 +21,7 @@ from osler.sources.formats.reading import (
     year_in,
 )
 from osler.sources.formats.safe_xml import (
+    CELL,
     GONE,
     Element,
     ElementRoles,
@@ -75,9 +76,10 @@ _GRAMMAR = ElementRoles(
     left_out=names_in(
         "ref-list graphic inline-graphic media supplementary-material inline-supplementary-material"
         " object-id fn fn-group ack author-notes bio xref-group permissions kwd-group contrib-group"
-        " back-matter processing-meta alt-text long-desc notes floats-group-title"
+        " back-matter processing-meta alt-text long-desc notes floats-group-title strike"
     ),
-    before={"list-item": "\n- ", "def-item": "\n- ", "def": ": ", "td": " | ", "th": " | "},
+    before={"list-item": "\n- ", "def-item": "\n- ", "def": ": ", "td": CELL, "th": CELL}
+    | {"break": "\n"},
     instead=_replace_element,
 )
 

@@ -46,9 +46,12 @@ class JsonLinesParser:
         raise NotImplementedError
 
 
-def read_objects(stream: BinaryIO, name: str) -> Iterator[tuple[str, Object] | Drop]:
-    """Each line's place ("file:17") and object, or a drop for a line without one."""
-    number = 0
+def read_objects(
+    stream: BinaryIO, name: str, first: int = 1
+) -> Iterator[tuple[str, Object] | Drop]:
+    """Each line's place ("file:17") and object, or a drop for a line without one; `first` is the
+    number of the stream's next line."""
+    number = first - 1
     while line := stream.readline(LONGEST + 1):
         number += 1
         where = f"{name}:{number}"
@@ -262,7 +265,7 @@ class OslerJsonl:
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         _parse_header(stream.readline(LONGEST), name)
         lines: list[_PassageLine] = []
-        for record in read_objects(stream, name):
+        for record in read_objects(stream, name, first=2):  # behind the header
             line = record if isinstance(record, Drop) else _parse_line(*record)
             if isinstance(line, Drop):
                 yield line
@@ -303,7 +306,7 @@ def _parse_header(line: bytes, name: str) -> _HeaderLine:
 
 
 def _parse_line(where: str, value: dict[str, object]) -> _PassageLine | Drop:
-    number = int(where.rpartition(":")[2]) + 1  # the header is the first line
+    number = int(where.rpartition(":")[2])
     try:
         line = _PassageLine.model_validate(value)
     except ValidationError:

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 from osler.sources.catalogue import DRUG_LABEL
 from osler.sources.formats.json_lines import first_keys, items_at, read_items, text_in
-from osler.sources.formats.reading import id_of, names_in
+from osler.sources.formats.reading import date_in, id_of, names_in, year_in
 from osler.sources.formats.safe_xml import (
     CELL,
     Element,
@@ -281,15 +281,16 @@ def _make_label(
     kept = [one for one in sections if one.text]
     if not kept:
         return Drop(where, "no text")
-    day = f"{effective[:4]}-{effective[4:6]}-{effective[6:8]}" if effective[:8].isdigit() else ""
-    told = [*facts, ("Effective", [day] if day else [])]
+    year = year_in(effective[:4])
+    day = date_in(f"{effective[:4]} {effective[4:6]} {effective[6:8]}")
+    told = [*facts, ("Effective", [day or str(year)] if year else [])]
     product = "\n".join(f"{name}: {'; '.join(named[:_MOST])}" for name, named in told if named)
     number = int(version) if version.isascii() and version.isdigit() and len(version) < 6 else 1
     document = Document(
         id=make_slug(set_id),
         title=title or f"Drug label {set_id}",
         sections=(*([Section(product, (PRODUCT,))] if product else []), *kept),
-        year=int(effective[:4]) if day else None,
+        year=year,
         date=day,
         url=f"https://dailymed.nlm.nih.gov/dailymed/lookup.cfm?setid={set_id}",
         code=f"SPL:{set_id} version {number}",

@@ -26,6 +26,7 @@ from osler.sources.formats.reading import (
     extension_of,
     id_of,
     plain_head,
+    raise_marked,
     read_parts,
     read_whole,
     title_of,
@@ -124,7 +125,11 @@ def _join_mark(before: str, after: str) -> str | None:
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+# A key first, and nothing but YAML: a page may also begin with a text between two rules.
+_KEY = r"[\w\"'][^:\n]{0,60}:(?:[ \t][^\n]*)?\n"
+_FRONT_MATTER = re.compile(
+    rf"\A---[ \t]*\n({_KEY}(?:{_KEY}|(?:[ \t]|- |#)[^\n]*\n|-?\n)*?)---[ \t]*(?:\n|\Z)"
+)
 _FRONT_FIELD = re.compile(r"^(title|date|year)[ \t]*:[ \t]*(.*)$", re.MULTILINE | re.IGNORECASE)
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -146,12 +151,18 @@ _ENTRY = re.compile(
     rf"\s*(?:\d{{1,4}}\.|[-*+])\s+(?:\{{:[^{{}}]{{0,200}}\}}\s*)?[^\[\]]{{0,40}}\[{_IN_BRACKETS}\]{_TARGET}\s*"
 )
 _FEWEST_ENTRIES = 10
+# Each stops at the next mark of its kind: no text costs more than its length times a constant.
+_STRUCK_TAG = re.compile(
+    r"<(s|del|strike)(?:\s[^<>]{0,200})?>(?:[^<]|<(?!/?(?:s|del|strike)\b)){0,2000}+</\1\s*>",
+    re.IGNORECASE,
+)
+_STRUCK = re.compile(r"(?<!~)~~(?![~\s])(?:[^~\n]|~(?!~)){1,400}+(?<!\s)~~(?!~)")
 _STRONG = re.compile(r"(\*\*|__)(?=\S)([^\n]{1,400}?)(?<=\S)\1")
 _EMPHASIS = re.compile(r"(?<![\w*])\*(?![\s*])([^*\n]{1,400})(?<![\s*])\*(?![\w*])")
 _ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|>~<])")
 # What the patterns above begin with. A text without any is as it reads: of a file of short
 # headings, looking for marks that are not there was most of the work.
-_MARK = re.compile(r"[<{^&\[*_\\]")
+_MARK = re.compile(r"[<{^&\[*_\\~]")
 
 
 class Markdown:
@@ -267,12 +278,13 @@ def _without_marks(text: str) -> str:
 
 
 def _without_html(text: str) -> str:
-    text = _KRAMDOWN.sub("", _COMMENT.sub("", text))
-    text = _BREAK.sub("\n", _CELL.sub(" | ", text))
+    text = _STRUCK_TAG.sub("", _KRAMDOWN.sub("", _COMMENT.sub("", text)))
+    text = _BREAK.sub("\n", _CELL.sub(" | ", raise_marked(text)))
     return html.unescape(_TAG.sub("", text))
 
 
 def _strip_marks(text: str) -> str:
+    text = _STRUCK.sub("", text)
     text = _IMAGE_OR_LINK.sub(r"\1", _BLIND_REFERENCE.sub("", text))
     text = _IMAGE_OR_LINK.sub(r"\1", text)  # once more for a link around an image
     text = _EMPHASIS.sub(r"\1", _STRONG.sub(r"\2", text))

@@ -3,9 +3,9 @@
 Of a document (.docx): paragraphs under their headings, each row of a table as a line. Left out are
 hidden and deleted text, headers, footers, notes and comments.
 
-Of a workbook each visible sheet whose first row names all its columns is a table, as CSV is: each
-row a document. Another sheet (guidelines of WHO SMART) is a document, its rows lines of
-"column: cell".
+Of a workbook each visible sheet whose first row (or first two, see `sheet_rows`) names all its
+columns is a table, as CSV is: each row a document. Another sheet (guidelines of WHO SMART) is a
+document, its rows lines of "column: cell".
 Needs the extra `xlsx`.
 """
 
@@ -15,8 +15,10 @@ import re
 import warnings
 import zipfile
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -28,14 +30,18 @@ from osler.sources.formats.reading import extension_of, id_of, on_disk, title_of
 from osler.sources.formats.rows import is_corpus, is_exam, is_table, read_rows
 from osler.sources.formats.safe_xml import iterate_elements
 from osler.sources.formats.sections import finish_document
+from osler.sources.formats.sheet_rows import Row, merged_ranges, read_sheet_rows
 from osler.sources.formats.table_rows import PlacedRow, TableParser
+from osler.sources.formats.word_text import W, paragraph_text
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import make_slug, one_line
 
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _HEADING = re.compile(r"(?:heading|标题)\s?([1-9])", re.IGNORECASE)
 _BODY = "word/document.xml"
-# Bytes of the text with its marks, unpacked.
+_READ = tuple(f"{W}{name}" for name in ("p", "tcPr", "tc", "gridBefore", "tr"))
+# Of a table, as Word has at most.
+_MOST_COLUMNS = 63
+# Bytes of the text with its marks, unpacked; and characters of its cells, with those repeated.
 _LARGEST = 64 * 2**20
 # A document with a password is no archive, but a container of Microsoft's older kind.
 _LOCKED = b"\xd0\xcf\x11\xe0"
@@ -56,14 +62,14 @@ def _read_document(path: Path, name: str) -> Document:
     with path.open("rb") as file:
         if file.read(4) == _LOCKED:
             raise Unreadable(name, "encrypted", fix="save it without a password, as .docx")
-    reader = _BodyReader()
+    reader = _BodyReader(name)
     try:
         with zipfile.ZipFile(path) as archive:
             # zipfile reads no further than the size that the entry claims.
             if archive.getinfo(_BODY).file_size > _LARGEST:
                 raise Unreadable(name, "decompression bomb", fix="save it in smaller parts")
             with archive.open(_BODY) as body:
-                for element in iterate_elements(body, name, (f"{_W}p", f"{_W}tc", f"{_W}tr")):  # type: ignore[arg-type]
+                for element in iterate_elements(body, name, _READ):  # type: ignore[arg-type]
                     reader.read_element(element)
     except (zipfile.BadZipFile, KeyError, OSError, RuntimeError, zlib.error) as error:
         raise Unreadable(name, "truncated or damaged", fix="save it again as .docx") from error
@@ -71,29 +77,68 @@ def _read_document(path: Path, name: str) -> Document:
     return Document(id=id_of(name), title=title, sections=reader.sections())
 
 
+@dataclass(slots=True)
+class _TableRow:
+    """The row that is being read of a table, and the one above it, a text for each column."""
+
+    cell: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
+    above: list[str] = field(default_factory=list)
+    cells: int = 0
+    width: int = 1
+    is_merged: bool = False
+    """Whether the cell goes on the one above it."""
+
+    def add_cell(self) -> int:
+        """Ends the cell, which stands in each column that it covers. Returns its characters."""
+        text, at = " ".join(self.cell), len(self.columns)
+        if self.is_merged and at < len(self.above):
+            text = self.above[at]
+        self.columns += [text] * self.width
+        size, self.cells = len(text) * self.width, self.cells + 1
+        self.cell, self.width, self.is_merged = [], 1, False
+        return size
+
+    def end(self) -> str:
+        """The row as a line; of one cell across all columns only its text."""
+        told = self.columns[: 1 if self.cells == 1 else None]
+        self.above, self.columns, self.cells = self.columns, [], 0
+        return " | ".join(told).strip() if any(told) else ""
+
+
 class _BodyReader:
     """Collects paragraphs and rows in order, each under the headings above it."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
         self.title = ""
+        self._name = name
         self._path: list[str] = []
         self._found: list[tuple[tuple[str, ...], list[str]]] = []
-        self._cell: list[str] = []
-        self._row: list[str] = []
+        self._size = 0
+        self._rows: defaultdict[int, _TableRow] = defaultdict(_TableRow)
+        """By how many cells are around their table."""
 
     def sections(self) -> tuple[Section, ...]:
         return tuple(Section("\n\n".join(lines), path) for path, lines in self._found)
 
     def read_element(self, element: Any) -> None:
-        if element.tag == f"{_W}tc":
-            self._row.append(" ".join(self._cell))
-            self._cell = []
-        elif element.tag == f"{_W}tr":
-            self._add_line(" | ".join(cell for cell in self._row if cell))
-            self._row = []
-        elif text := one_line(_paragraph_text(element)):
-            if next(element.iterancestors(f"{_W}tc"), None) is not None:
-                self._cell.append(text)
+        depth = sum(1 for _ in element.iterancestors(f"{W}tc"))
+        if element.tag == f"{W}tcPr":
+            row = self._rows[depth - 1]
+            merged = element.find(f"{W}vMerge")
+            row.width = _columns_of(element.find(f"{W}gridSpan"))
+            row.is_merged = merged is not None and merged.get(f"{W}val") != "restart"
+        elif element.tag == f"{W}gridBefore":
+            self._rows[depth].columns += [""] * _columns_of(element)
+        elif element.tag == f"{W}tc":
+            self._size += self._rows[depth].add_cell()
+            if self._size > _LARGEST:
+                raise Unreadable(self._name, "decompression bomb", fix="save it in smaller parts")
+        elif element.tag == f"{W}tr":
+            self._add_line(self._rows[depth].end())
+        elif text := one_line(paragraph_text(element)):
+            if depth:
+                self._rows[depth - 1].cell.append(text)
             else:
                 self._read_paragraph(_style_of(element), text)
 
@@ -113,34 +158,21 @@ class _BodyReader:
             self._found[-1][1].append(line)
 
 
-def _paragraph_text(paragraph: Any) -> str:
-    pieces = []
-    for run in paragraph.iter(f"{_W}r"):
-        if run.find(f"{_W}rPr/{_W}vanish") is None:
-            pieces += [_piece_text(piece) for piece in run]
-    return "".join(pieces)
-
-
-def _piece_text(piece: Any) -> str:
-    if piece.tag == f"{_W}t":
-        return piece.text or ""
-    return " " if piece.tag in (f"{_W}tab", f"{_W}br", f"{_W}cr") else ""
-
-
 def _style_of(paragraph: Any) -> str:
-    style = paragraph.find(f"{_W}pPr/{_W}pStyle")
-    return "" if style is None else style.get(f"{_W}val", "")
+    style = paragraph.find(f"{W}pPr/{W}pStyle")
+    return "" if style is None else style.get(f"{W}val", "")
+
+
+def _columns_of(number: Any) -> int:
+    told = "" if number is None else number.get(f"{W}val", "")
+    return min(int(told), _MOST_COLUMNS) if told.isdecimal() and int(told) else 1
 
 
 # Bytes of all parts of a workbook, unpacked.
 _LARGEST_BOOK = 512 * 2**20
-# Rows, as Excel has at most.
-_LONGEST_SHEET = 2**20
 _HEADER_CELLS = 3
 # The row of column names is among so many rows that are not empty.
 _HEADER_WITHIN = 5
-
-Row = tuple[str, ...]
 
 
 class Xlsx(TableParser):
@@ -193,45 +225,47 @@ def _read_sheet(sheet: Any, name: str, keys: Sequence[str]) -> Iterator[Record]:
     if sheet.sheet_state != "visible":
         yield Drop(where, "hidden sheet")
         return
-    rows = _read_rows(sheet)
-    header = next(rows, ())
+    merged = merged_ranges(sheet, name)
+    rows = read_sheet_rows(sheet, merged, name)
+    _, header = next(rows, (0, ()))
     names = header[: max((n for n, cell in enumerate(header, 1) if cell), default=0)]
+    has_names = is_table(names)
     if is_exam(names):
         yield Drop(where, "test questions or judgements, not evidence")
-    elif is_corpus(names) or is_table(names):
-        cells = (dict(zip(names, row, strict=False)) for row in rows)
+    elif is_corpus(names) or (
+        # A cell behind the named columns would be lost.
+        has_names
+        and not any(any(row[len(names) :]) for _, row in read_sheet_rows(sheet, merged, name))
+    ):
+        base = f"{id_of(name)} {title}"
         placed = (
-            PlacedRow(one, f"{where}:{number}", f"{id_of(name)} {title}-{number}")
-            for number, one in enumerate(cells, 2)
+            PlacedRow(dict(zip(names, row, strict=False)), f"{where}:{number}", f"{base}-{number}")
+            for number, row in rows
         )
         yield from read_rows(names, placed, keys)
     else:
+        others = (row for _, row in rows)
+        lines = (
+            _grouped_lines(others, header)
+            if has_names
+            else _grouped_lines(chain([header] if header else [], others))
+        )
         document = Document(
             id=make_slug(f"{id_of(name)}-{title}"),
             title=f"{title_of(name)}: {title}",
-            sections=tuple(_build_sections(chain([header] if header else [], rows))),
+            sections=tuple(_build_sections(lines)),
         )
         yield finish_document(document, where)
 
 
-def _read_rows(sheet: Any) -> Iterator[Row]:
-    """The rows that are not empty, each cell on one line."""
-    sheet.reset_dimensions()  # a wrong claim of the file's would cut the sheet off
-    for row in sheet.iter_rows(max_row=_LONGEST_SHEET, values_only=True):
-        cells = tuple("" if cell is None else one_line(str(cell)) for cell in row)
-        if any(cells):
-            yield cells
-
-
-def _build_sections(rows: Iterable[Row]) -> Iterator[Section]:
+def _build_sections(lines: Iterable[tuple[str, str]]) -> Iterator[Section]:
     """Rows under the value of their first column; those before the header stand alone."""
-    for group, lines in groupby(_grouped_lines(rows), key=itemgetter(0)):
-        if text := "\n".join(line for _, line in lines if line):
+    for group, grouped in groupby(lines, key=itemgetter(0)):
+        if text := "\n".join(line for _, line in grouped if line):
             yield Section(text, (group,) if group else ())
 
 
-def _grouped_lines(rows: Iterable[Row]) -> Iterator[tuple[str, str]]:
-    names: Row = ()
+def _grouped_lines(rows: Iterable[Row], names: Row = ()) -> Iterator[tuple[str, str]]:
     for number, row in enumerate(rows):
         if names:
             yield row[0], _row_line(row[1:], names[1:])

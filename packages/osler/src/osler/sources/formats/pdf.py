@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 from osler.errors import MalformedSource
 from osler.sources.formats.containers import Unreadable, require_package
 from osler.sources.formats.markdown import unwrap_lines
-from osler.sources.formats.reading import id_of, on_disk, title_of, year_in
+from osler.sources.formats.reading import id_of, on_disk, title_of
 from osler.sources.formats.sections import HeadingPath, finish_cleaned, is_apparatus
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import clean_text, one_line
@@ -43,6 +43,7 @@ _CITED = re.compile(r"(?:19|20)\d\d\b|\bet al\b|\bdoi\b|\d+\s*[:(]\s*\d+|\[[JM]\
 _SHARE_CITED = 0.25
 # PDFium's mark of a hyphen at a line's end that is no part of the word.
 _JOINED = re.compile("[\ufffe\x02]\\s*")
+_MADE = re.compile(r"^(?:microsoft|untitled)|\.[a-z][a-z\d]{1,3}$", re.IGNORECASE)
 _NO_TEXT = "page without text"
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
 
@@ -105,12 +106,12 @@ def _of_document(pdf: Any, name: str) -> Iterator[Record]:
             fix=f"ocrmypdf {name} with-text.pdf, and add that",
         )
     yield from scanned
-    paths, about = _bookmark_paths(pdf), pdf.get_metadata_dict()
+    paths = _bookmark_paths(pdf)
+    # Without a year: the file knows the day on which it was made, not that of publication.
     document = Document(
         id=id_of(name),
-        title=_document_title(one_line(about.get("Title", "")), name),
+        title=_document_title(one_line(pdf.get_metadata_value("Title")), name),
         sections=tuple(_build_sections(_without_furniture(pages), paths)),
-        year=year_in(about.get("CreationDate", "")[2:6]),
     )
     yield from finish_cleaned(document, name)
 
@@ -242,5 +243,4 @@ def _bookmark_paths(pdf: Any) -> dict[int, tuple[str, ...]]:
 
 def _document_title(title: str, name: str) -> str:
     """The PDF's own title, unless a program wrote it ("Microsoft Word - draft3.doc")."""
-    is_made = title.lower().startswith(("microsoft", "untitled")) or "." in title[-5:-2]
-    return title_of(name) if not title or is_made else title
+    return title_of(name) if not title or _MADE.search(title) else title

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -31,9 +32,16 @@ _MONTH_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec"
 _MONTHS = {name: n for n, name in enumerate(_MONTH_NAMES.split(), start=1)}
 # Not of an issue of two months, "2020 Jan-Feb".
 _DATE = re.compile(
-    r"(?<!\d)((?:1[89]|20)\d\d)(?:\s*[-/.年 ]\s*|(?=\d{4}(?!\d)))(\d{1,2}|[A-Za-z]{3,9})"
+    r"(?<!\d)((?:1[89]|20)\d\d)(?:\s*[-/.年 ]\s*|(?=\d{4}(?!\d)))(\d{1,2}|[A-Za-z]{3,9}+)"
     r"(?:\s*[-/.月 ]?\s*(\d{1,2}))?(?!\d|\s*[-–/]\s*[A-Za-z\d])"
 )
+_RAISED = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
+_POWER = re.compile(r"[-−–+.,;/\s]*+[0-9][-−–+.,;/\s0-9]*+")
+_SUPERSCRIPT = re.compile(r"<sup\b[^<>]{0,200}>([^<>]{0,40})</sup\s*>", re.IGNORECASE)
+_ATTRIBUTES = r"""(?:\s+[\w:.-]{1,60}\s*=\s*(?:"[^"<>]{0,999}"|'[^'<>]{0,999}'))*+\s*+/?>"""
+_TAG = re.compile(rf"</?[A-Za-z][\w:.-]{{0,40}}+{_ATTRIBUTES}")
+_LINE_TAG = rf"</?(?:p|div|br|li|ul|ol|h\d|tr|sec|title|list|list-item)\b{_ATTRIBUTES}"
+_LINE_TAGS = re.compile(rf"{_LINE_TAG}(?:\s*+{_LINE_TAG})*+\s*+", re.IGNORECASE)
 _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 
 
@@ -211,6 +219,27 @@ def first_words(text: str) -> str:
         return line[: ends[0]].rstrip("。. ")
     cut = line.rfind(" ", _LONGEST_TITLE // 2, _LONGEST_TITLE)
     return f"{line[: cut if cut > 0 else _LONGEST_TITLE].rstrip()}…"
+
+
+def raise_digits(text: str) -> str:
+    """A superscript of digits in Unicode's, that it does not run into a number before it: "10⁹"."""
+    return text.translate(_RAISED) if _POWER.fullmatch(text) else text
+
+
+def raise_marked(text: str) -> str:
+    """The text with `<sup>…</sup>` as `raise_digits` writes it."""
+    return _SUPERSCRIPT.sub(lambda match: raise_digits(html.unescape(match[1])), text)
+
+
+def plain_markup(text: str) -> str:
+    """The text without the tags and entities of HTML or JATS that stand in a field of plain text.
+
+    "p<a and b>" is no tag: those have nothing but attributes behind their name.
+    """
+    if "<" in text:
+        text = raise_marked(text.replace("<jats:", "<").replace("</jats:", "</"))
+        text = _LINE_TAGS.sub("\n", text)
+    return html.unescape(_TAG.sub("", text))
 
 
 def year_in(text: str) -> int | None:

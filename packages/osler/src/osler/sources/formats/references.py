@@ -24,6 +24,7 @@ from osler.sources.formats.reading import (
     extension_of,
     inverted_name,
     plain_head,
+    plain_markup,
     read_whole,
     year_in,
 )
@@ -129,11 +130,14 @@ def _read_ris(tagged: Fields) -> Reference:
         return next((tagged[tag][0] for tag in tags if tag in tagged), "")
 
     number = first("AN") if _NLM.search(first("DB")) else ""
+    when = first("PY", "Y1", "DA")
+    # Year, month and day; what stands behind them ("Print") says no more of it.
+    days = ("/".join(first(tag).split("/")[:3]) for tag in ("DA", "PY", "Y1"))
     return Reference(
         first("TI", "T1", "CT"),
-        first("AB", "N2"),
+        "\n".join(tagged.get("AB") or tagged.get("N2", [])),
         [inverted_name(name) for tag in ("AU", "A1") for name in tagged.get(tag, [])],
-        first("PY", "Y1", "DA"),
+        when,
         first("JO", "JF", "T2", "JA"),
         first("TY"),
         first("DO"),
@@ -141,6 +145,7 @@ def _read_ris(tagged: Fields) -> Reference:
         first("UR"),
         first("ID"),
         tags_of(tagged.get("KW", [])),
+        day=next((one for one in days if date_in(one) and year_in(one) == year_in(when)), ""),
     )
 
 
@@ -224,14 +229,14 @@ def _read_csl(item: Mapping[str, Any]) -> Reference:
     issued = items_at(item, "issued", "date-parts")
     year = str(issued[0][0]) if issued and isinstance(issued[0], list) and issued[0] else ""
     return Reference(
-        text_in(item, "title"),
-        text_in(item, "abstract"),
+        plain_markup(text_in(item, "title")),
+        plain_markup(text_in(item, "abstract")),
         [
             author_name(text_at(one, "family"), text_at(one, "given")) or text_at(one, "literal")
             for one in items_at(item, "author")
         ],
         year or text_at(item, "issued", "raw"),
-        text_in(item, "container-title"),
+        plain_markup(text_in(item, "container-title")),
         text_in(item, "type"),
         text_in(item, "DOI"),
         label_pmid(text_in(item, "PMID"), text_in(item, "note")),

@@ -11,8 +11,12 @@ CSV and TSV have a header and are UTF-8 or GB18030. Parquet needs the extra `par
 from __future__ import annotations
 
 import csv
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -188,6 +192,8 @@ def _place_rows(rows: _Rows, names: list[str], file: str) -> Iterator[PlacedRow 
         where = f"{file}:{rows.line}"
         if isinstance(row, str):
             yield Drop(where, row)
+        elif any(map(str.strip, row[len(names) :])):  # "1,200 mg" without quotation marks
+            yield Drop(where, "malformed row")
         elif row:
             yield PlacedRow(dict(zip(names, row, strict=False)), where, f"{base}-{rows.line}")
 
@@ -208,19 +214,22 @@ def read_header(name: str, head: bytes) -> list[str]:
         return []
 
 
-def _guess_encoding(data: bytes) -> str:
-    """UTF-8 where the bytes are valid, but for a character cut at the end; else GB18030."""
+def _guess_encoding(line: bytes) -> str:
+    """UTF-8 where the bytes of a whole line are valid, else GB18030."""
     try:
-        data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        # The head of a file may end inside a character of up to four bytes.
-        if error.start < len(data) - 3:
-            return "gb18030"
+        line.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return "gb18030"
     return "utf-8-sig"
 
 
 class _Rows(Iterator["list[str] | str"]):
-    """Each row, or the reason of a drop; `line` is the line that it began on."""
+    """Each row, or the reason of a drop; `line` is the line that it began on.
+
+    A quotation that does not end with its cell, or never, costs the line that it began on: those
+    behind it are read again. In a tab-separated file its mark is then a character, as it is of one
+    that goes on over tabs and lines.
+    """
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self.line = 0
@@ -228,32 +237,52 @@ class _Rows(Iterator["list[str] | str"]):
         self._problem = ""
         self._encoding = ""
         self._lines = lines_of(stream, name)
-        self._reader = csv.reader(
-            self._decode_lines(), delimiter=_DELIMITERS.get(extension_of(name), ",")
-        )
+        self._taken: list[bytes] = []
+        """Lines of the present row."""
+        self._again = deque[bytes]()
+        self._delimiter = _DELIMITERS.get(extension_of(name), ",")
+        self._reader = self._new_reader()
 
     def __next__(self) -> list[str] | str:
         self.line, self._problem = self._read + 1, ""
-        try:
+        self._taken.clear()
+        has_tabs = self._delimiter == "\t"
+        with suppress(csv.Error):  # also of a field of more than 128 KiB
             row = next(self._reader)
-        except csv.Error:  # a quotation that never ends, or a field of more than 128 KiB
-            return "malformed row"
-        return self._problem or row
+            if not (has_tabs and any("\t" in cell and "\n" in cell for cell in row)):
+                return self._problem or row
+        text = self._go_back()
+        return self._problem or (text.split("\t") if has_tabs else "malformed row")
+
+    def _new_reader(self) -> Iterator[list[str]]:
+        return csv.reader(self._decode_lines(), delimiter=self._delimiter, strict=True)
+
+    def _go_back(self) -> str:
+        """Goes back behind the first line of the present row, and returns that one."""
+        first, *others = self._taken
+        self._again.extendleft(reversed(others))
+        self._read -= len(others)
+        self._reader, self._problem = self._new_reader(), ""
+        return self._decode_line(first).rstrip("\r\n")
 
     def _decode_lines(self) -> Iterator[str]:
-        for line in self._lines:
+        while line := self._again.popleft() if self._again else next(self._lines, b""):
             self._read += 1
-            if not line.isascii() and not self._encoding:
-                self._encoding = _guess_encoding(line)
-            try:
-                text = line.decode(self._encoding or "utf-8-sig")
-            except UnicodeDecodeError:
-                self._problem = "not UTF-8" if self._encoding == "utf-8-sig" else "not GB18030"
-                text = line.decode("ascii", "replace")
-            if self._encoding == "gb18030" and not any(map(is_cjk, text)) and not line.isascii():
-                # GB18030 gives a meaning to nearly any bytes: believed only where it is Chinese.
-                self._problem = "neither UTF-8 nor GB18030"
-            yield text.replace("\0", "")
+            self._taken.append(line)
+            yield self._decode_line(line)
+
+    def _decode_line(self, line: bytes) -> str:
+        if not line.isascii() and not self._encoding:
+            self._encoding = _guess_encoding(line)
+        try:
+            text = line.decode(self._encoding or "utf-8-sig")
+        except UnicodeDecodeError:
+            self._problem = "not UTF-8" if self._encoding == "utf-8-sig" else "not GB18030"
+            text = line.decode("ascii", "replace")
+        if self._encoding == "gb18030" and not any(map(is_cjk, text)) and not line.isascii():
+            # GB18030 gives a meaning to nearly any bytes: believed only where it is Chinese.
+            self._problem = "neither UTF-8 nor GB18030"
+        return text.replace("\0", "")
 
 
 # Rows in memory at a time; an article has up to 2 MB.
@@ -299,18 +328,39 @@ def _parquet_rows(path: Path, name: str, names: Sequence[str]) -> Iterator[Place
 
     base, number = id_of(name), 0
     left = max(_ALWAYS_ALLOWED, _HIGHEST_RATIO * path.stat().st_size)
-    columns = wanted_fields(names) if is_corpus(names) else [*names]
+    has_text = is_corpus(names)
+    columns = wanted_fields(names) if has_text else [*names]
+    with ParquetFile(path) as file:
+        texts = [leaf.path for leaf in file.schema if leaf.physical_type == "BYTE_ARRAY"]
     # Repeated values stay one, until their row is read.
-    with ParquetFile(path, pre_buffer=False, buffer_size=2**16, read_dictionary=columns) as file:
+    with ParquetFile(path, pre_buffer=False, buffer_size=2**16, read_dictionary=texts) as file:
         for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
             for at in range(batch.num_rows):
-                row = batch.slice(at, 1).to_pylist()[0]
-                left -= sum(len(value) for value in row.values() if isinstance(value, str))
+                cells = batch.slice(at, 1).to_pylist()[0].items()
+                row = {name: _cell_text(value, "\n" if has_text else ", ") for name, value in cells}
+                left -= sum(map(len, row.values()))
                 if left < 0:
                     fix = "unpack it yourself if you trust it"
                     raise Unreadable(name, "decompression bomb", fix=fix)
                 number += 1
                 yield PlacedRow(row, f"{name}: row {number}", f"{base}-{number}")
+
+
+def _cell_text(value: Any, between: str) -> str:
+    """A value of any type as text, `between` the items of a list; "" for bytes and nothing."""
+    if isinstance(value, dict):
+        value = [(name, one) for name, one in value.items() if one is not None]
+    if isinstance(value, list):
+        return between.join(filter(None, (_cell_text(one, between) for one in value)))
+    if isinstance(value, tuple):  # of a dictionary
+        return f"{value[0]}: {_cell_text(value[1], between)}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime):
+        return str(value).removesuffix(" 00:00:00")
+    if isinstance(value, Decimal):
+        return f"{value:f}"  # str() writes small ones as 1E-7
+    return "" if value is None or isinstance(value, bytes) else str(value)
 
 
 def _with_headings(document: Document) -> Document:

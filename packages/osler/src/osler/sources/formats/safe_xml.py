@@ -16,13 +16,15 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, BinaryIO
 
 from lxml import etree
 
 from osler.errors import MalformedSource
-from osler.sources.formats.reading import too_large
+from osler.sources.formats.reading import raise_digits, too_large
 from osler.sources.records import Section
 from osler.text import clean_text, one_line
 
@@ -68,6 +70,10 @@ def iterate_elements(
             if not checked:
                 _refuse_entities(element, name)
             checked = True
+            keep_powers(element)
+            fill_spans(element)
+            for line_end in element.iter("{*}break", "{*}br"):
+                line_end.text = " "  # in a text on one line
             yield element
             _forget_element(element)
             watched.read_since_record = 0
@@ -112,6 +118,90 @@ def _forget_element(element: etree._Element) -> None:
             del parent[0]
 
 
+def keep_powers(root: etree._Element) -> None:
+    """Writes superscripts, and the powers and fractions of formulas, so that their digits do not
+    run into a number before them once the markup is left out: 10⁹, x^n, 1/2."""
+    for element in root.iter("{*}sup", "{*}style", "{*}msup", "{*}mfrac"):
+        kind = local_name(element)
+        if kind == "sup" or element.get("face") == "superscript":  # the latter: EndNote's
+            _raise_texts(element)
+        elif kind == "msup" and len(element) == 2:
+            flat = raw_text(element[1])
+            _raise_texts(element[1])
+            element[0].tail = "^" if raw_text(element[1]) == flat else ""
+        elif kind == "mfrac" and len(element) == 2:
+            element.text = "" if element.getprevious() is None else " "
+            for part in (one for one in element if len(one) > 1):
+                part.text, part[-1].tail = f"({part.text or ''}", f"{part[-1].tail or ''})"
+            element[0].tail = "/"
+
+
+def _raise_texts(root: etree._Element) -> None:
+    for element in root.iter():
+        if element.text and isinstance(element.tag, str):  # that of an entity cannot be set
+            element.text = raise_digits(element.text)
+        if element.tail and element is not root:
+            element.tail = raise_digits(element.tail)
+
+
+# Cells that are added to the tables of a document; characters and elements of one of them.
+_MOST_ADDED, _LONGEST_ADDED, _MOST_WITHIN = 100_000, 200, 20
+# Columns and rows that a cell may cover (HTML standard).
+_MOST_COVERED = {"colspan": 1000, "rowspan": 65_534}
+_Going = dict[int, tuple[etree._Element | None, int]]
+"""By column the cell that goes on in it, and in how many rows; `None`: an empty one."""
+
+
+def fill_spans(root: etree._Element) -> None:
+    """Repeats a cell that spans columns or rows in each of them, so that every value stands below
+    its column's head. One that is all of its row stands once; of a long one the place is kept."""
+    left = _MOST_ADDED
+    for table in reversed([*root.iter("{*}table")]):  # those in a cell before those around it
+        going, group = _Going(), None
+        for row in table.iter("{*}tr"):
+            if next(row.iterancestors("{*}table"), None) is not table:
+                continue
+            if row.getparent() is not group:
+                going, group = _Going(), row.getparent()
+            left -= _fill_row(row, going)
+            if left < 0:  # an attack: no table has so many
+                return
+
+
+def _fill_row(row: etree._Element, going: _Going) -> int:
+    """Fills a row by what goes on from those above. Returns how many cells were added."""
+    own, at = dict[int, etree._Element](), 0
+    cells = [*row.iterchildren("{*}td", "{*}th")]
+    is_title = len(cells) == 1 and not going
+    for cell in cells:
+        while at in going:
+            at += 1
+        own[at] = cell
+        columns = 1 if is_title else _span_of(cell, "colspan")
+        begun = _if_short(cell), _span_of(cell, "rowspan")
+        going.update(dict.fromkeys(range(at, at + columns), begun))
+        at += columns
+    end = max(going, default=-1) + 1
+    for at in range(end):
+        again, rows = going.pop(at, (None, 1))
+        empty = row.makeelement(f"{str(row.tag)[:-2]}td")
+        row.append(own[at] if at in own else empty if again is None else deepcopy(again))
+        if rows > 1:
+            going[at] = again, rows - 1
+    return end - len(own)
+
+
+def _span_of(cell: etree._Element, name: str) -> int:
+    told = cell.get(name, "1").strip()[:5]
+    most = _MOST_COVERED[name]
+    return min(int(told) or (most if name == "rowspan" else 1), most) if told.isdecimal() else 1
+
+
+def _if_short(cell: etree._Element) -> etree._Element | None:
+    is_large = next(islice(cell.iter(), _MOST_WITHIN, None), None) is not None
+    return None if is_large or len(raw_text(cell)) > _LONGEST_ADDED else cell
+
+
 def text_of(element: etree._Element | None) -> str:
     """All text inside, markup left out, on one line; "" for no element."""
     return one_line(raw_text(element))
@@ -129,7 +219,8 @@ def raw_text(element: etree._Element | None) -> str:
 # Not the single blanks, which are most of all matches.
 _SPACES = re.compile(r"\s{2,}|[^\S ]")
 CELL = " | "
-_ROW_START = re.compile(r"^(?:\| *)+", re.MULTILINE)
+# Of a row without a text nothing stays.
+_ROW_START = re.compile(r"^\| ?(?:[| ]*$)?", re.MULTILINE)
 _BULLET = re.compile(r"^-(?: *\n| +)", re.MULTILINE)
 _EDGES = re.compile(r" *\n[ \n]*")
 GONE = "\ue000"
@@ -205,6 +296,8 @@ class _SectionWalk:
 
     def _meet_element(self, element: Element) -> None:
         grammar, name = self._grammar, local_name(element)
+        if isinstance(element, etree._Entity):
+            self._add_text(element.text)  # as in `raw_text`
         if not name or name in grammar.left_out:
             return
         if (text := grammar.instead(element)) is not None:

@@ -73,6 +73,12 @@ _APPARATUS = re.compile(
     r"|参考文献|参考资料|引用文献|外部链接|外部連結|延伸阅读|延伸閱讀|参见|參見|参看|注释|註釋)(?:\W|\d)*+",
     re.IGNORECASE,
 )
+# Below these a page may say what no other section does: dietary sources, notes on a dose.
+_MAY_SAY_MORE = re.compile(
+    r"(?:\W|\d)*+(?:readings?|footnotes?|end ?notes?|sources?|web ?sites?|publications|注释|註釋)"
+    r"(?:\W|\d)*+",
+    re.IGNORECASE,
+)
 _ADDRESS = re.compile(
     r"[<(\[\"']*(?:(?:https?|ftp)://\S+|www\.\S+|10\.\d{4,9}/\S+|doi:\S+)", re.IGNORECASE
 )
@@ -92,7 +98,12 @@ _PLACE = (
     r"|\b\d{1,4}(?: ?\(\d[\w-]{0,8}\))? ?: ?e?\d"  # 361(2):12
     r"|\bdoi\b|\b10\.\d{4,9}/)"
 )
-_ENTRY = re.compile(rf"{_NUMBER}{_AUTHORS}{_AUTHORS_END}[^\n]{{10,600}}?{_PLACE}")
+_YEAR = r"\b(?:19|20)\d\d"
+_ENTRY = re.compile(
+    rf"(?=[^\n]*(?:{_YEAR}|\bdoi\b|\b10\.\d{{4}}))"
+    rf"{_NUMBER}{_AUTHORS}{_AUTHORS_END}[^\n]{{10,600}}?{_PLACE}"
+)
+_WORK = re.compile(rf"{_NUMBER}{_AUTHORS}{_AUTHORS_END}[^\n]*?{_YEAR}")
 _ENTRY_ZH = re.compile(r"\s*\[\d{1,3}\][^\n]{4,300}?\[[JMCDPNRS](?:/OL)?\]")
 _LONGEST_LINE = 1200
 
@@ -122,7 +133,7 @@ def without_noise(sections: Iterable[Section]) -> tuple[tuple[Section, ...], int
     removed = 0
     for section in sections:
         lines = section.text.split("\n")
-        if any(map(is_apparatus, section.path)):
+        if _is_list(section.path, lines):
             removed += sum(bool(line.strip()) for line in lines)
             continue
         stay = [line for line in lines if not is_noise(line)]
@@ -132,6 +143,15 @@ def without_noise(sections: Iterable[Section]) -> tuple[tuple[Section, ...], int
         elif text := clean_text("\n".join(stay)):
             kept.append(Section(text, section.path, section.page))
     return tuple(kept), removed
+
+
+def _is_list(path: Iterable[str], lines: Iterable[str]) -> bool:
+    """Whether these lines, under this heading path, are a list of references, links or notes."""
+    headings = [heading for heading in path if is_apparatus(heading)]
+    if not headings or not all(map(_MAY_SAY_MORE.fullmatch, headings)):
+        return bool(headings)
+    listed = [is_noise(line) or _WORK.match(line) is not None for line in lines if line.strip()]
+    return sum(listed) * 2 >= len(listed)
 
 
 def finish_document(document: Document, where: str) -> Record:

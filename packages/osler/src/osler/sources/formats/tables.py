@@ -63,7 +63,7 @@ def find_unread(folder: Path, known: frozenset[str]) -> Iterator[Drop]:
 
 def _read_csv(path: Path) -> Iterator[Row | Drop]:
     with io.TextIOWrapper(open_file(path), "utf-8-sig", errors="replace", newline="") as file:
-        lines = csv.reader(file)
+        lines = csv.reader(file, strict=True)  # else a quotation that never ends is a cell
         header = [name.strip().lower() for name in next(lines, [])]
         while True:
             try:
@@ -73,7 +73,9 @@ def _read_csv(path: Path) -> Iterator[Row | Drop]:
             except csv.Error:  # the reader can go on after it, a `for` loop could not
                 yield Drop(f"{path.name}:{lines.line_num}", "malformed row")
                 continue
-            if cells:
+            if any(map(str.strip, cells[len(header) :])):
+                yield Drop(f"{path.name}:{lines.line_num}", "malformed row")
+            elif cells:
                 yield Row(zip(header, cells, strict=False))
 
 

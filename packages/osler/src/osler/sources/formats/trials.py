@@ -21,6 +21,7 @@ from osler.text import make_slug, one_line
 _NCT = re.compile(r"NCT\d{8}")
 _LARGEST = 64 * 2**20
 """Bytes of one study, whose results may be long."""
+_NO_SPREAD = frozenset({"none", "na", "not applicable"})
 _LICENCE = "public domain (ClinicalTrials.gov)"
 
 
@@ -153,30 +154,48 @@ def _result_rows(study: Any) -> Iterator[tuple[str, str]]:
         groups = {
             text_at(group, "id"): text_at(group, "title") for group in items_at(outcome, "groups")
         }
-        unit = text_at(outcome, "unitOfMeasure")
         for item in items_at(outcome, "classes"):
             for category in items_at(item, "categories"):
-                values = items_at(category, "measurements")
-                lines += [_value_text(value, groups, unit) for value in values]
-        lines += [_analysis_text(one) for one in items_at(outcome, "analyses")]
+                row = ", ".join(filter(None, (text_at(one, "title") for one in (item, category))))
+                for value in items_at(category, "measurements"):
+                    told = _value_text(value, outcome)
+                    lines.append(_join_named(row, groups.get(text_at(value, "groupId"), ""), told))
+        for one in items_at(outcome, "analyses"):
+            compared = (groups.get(str(group), "") for group in items_at(one, "groupIds"))
+            lines.append(_join_named(", ".join(filter(None, compared)), _analysis_text(one)))
         yield "Results", _join_lines(lines)
 
 
-def _value_text(value: Any, groups: dict[str, str], unit: str) -> str:
+def _join_named(*parts: str) -> str:
+    """What was found, behind what it is of; nothing where nothing was found."""
+    return ": ".join(filter(None, parts)) if parts[-1] else ""
+
+
+def _value_text(value: Any, outcome: Any) -> str:
+    """ "mean 3.2 kg (Standard Deviation 1.1)": the measure and the kind of spread as stated."""
     number, spread = text_at(value, "value"), text_at(value, "spread")
     low, high = text_at(value, "lowerLimit"), text_at(value, "upperLimit")
     if not number:
         return ""
-    told = " ".join(filter(None, (number, unit)))
-    interval = f" ({low} to {high})" if low and high else f" (±{spread})" if spread else ""
-    group = groups.get(text_at(value, "groupId"), "")
-    return f"{group}: {told}{interval}" if group else f"{told}{interval}"
+    measure = text_at(outcome, "paramType").replace("_", " ").lower()
+    # "Number" and "count of participants" say no more than the number and its unit.
+    measure = "" if measure.startswith(("number", "count")) else measure
+    kind = text_at(outcome, "dispersionType")
+    kind = "" if kind.casefold() in _NO_SPREAD else kind
+    around = f"{low} to {high}" if low and high else spread
+    if around:
+        sign = "±" if around == spread else ""
+        around = f"({kind} {around})" if kind else f"({sign}{around})"
+    return " ".join(filter(None, (measure, number, text_at(outcome, "unitOfMeasure"), around)))
 
 
 def _analysis_text(one: Any) -> str:
     kind, value, p = (text_at(one, key) for key in ("paramType", "paramValue", "pValue"))
     level, low, high = (text_at(one, key) for key in ("ciPctValue", "ciLowerLimit", "ciUpperLimit"))
-    interval = f"{level or '95'}% CI {low} to {high}" if low and high and level else ""
+    level = f"{level}% " if level else ""
+    sides = ", one-sided" if text_at(one, "ciNumSides") == "ONE_SIDED" else ""
+    limits = f"{low} to {high}" if low and high else f"from {low}" if low else f"up to {high}"
+    interval = f"{level}CI {limits}{sides}" if low or high else ""
     parts = (f"{kind} {value}".strip(), interval, f"P = {p}" if p else "")
     return "; ".join(filter(None, parts)) if value or p else ""
 

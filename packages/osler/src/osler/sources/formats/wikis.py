@@ -19,8 +19,17 @@ from urllib.parse import quote
 
 from osler.sources.formats.html import fragment_sections
 from osler.sources.formats.json_lines import JsonLinesParser, Object, first_keys, text_in, value_at
-from osler.sources.formats.reading import date_in, id_of_record, plain_head, read_json_file, year_in
+from osler.sources.formats.reading import (
+    date_in,
+    id_of_record,
+    plain_head,
+    raise_digits,
+    raise_marked,
+    read_json_file,
+    year_in,
+)
 from osler.sources.formats.safe_xml import (
+    GONE,
     Element,
     find_descendant,
     first_child,
@@ -193,9 +202,10 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ELEMENTS = (
     "ref", "references", "gallery", "timeline", "imagemap", "score", "graph", "maplink",
     "mapframe", "templatedata", "hiero", "inputbox", "categorytree", "noinclude",
+    "s", "del", "strike",
 )  # fmt: skip
 _BRACES = re.compile(r"\{\{|\}\}|^[ \t:*#;]*\{\||^[ \t]*\|\}", re.MULTILINE)
-_TEMPLATE = re.compile(r"\{\{\s*([\w -]{1,40}?)\s*\|([^{}]{0,2000})\}\}")
+_TEMPLATE = re.compile(r"\{\{\s*([\w ^±–—-]{1,40}?)\s*(?:\|([^{}]{0,2000}))?\}\}")
 _LINK = re.compile(r"\[\[((?:[^\[\]]|\[(?!\[)|\](?!\])){0,4000})\]\]")
 _ADDRESS = re.compile(
     r"\[(?:https?:|ftp:|mailto:)?//[^\s\[\]]+[ \t]*([^\[\]\n]{0,1000})\]", re.IGNORECASE
@@ -209,8 +219,10 @@ _LIST = re.compile(r"^[*#:;]+[ \t]*", re.MULTILINE)
 _BREAK = re.compile(r"<br\s*/?>|</(?:p|div|li|tr)\s*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z][\w-]{0,20}(?:\s[^<>]{0,2000})?/?>")
 _SWITCH = re.compile(r"__[A-Z]{3,24}__")
+# Templates without which a number would run into another one or into its unit.
+_IN_NUMBER = re.compile(rf"(?<=[0-9]){GONE}++(?=[0-9A-Za-z])|(?<=[A-Za-z]){GONE}++(?=[0-9])")
 _EMPTY = re.compile(r" ?[(（][\s,;:，；、]*[)）]")
-# Links inside the caption of a picture inside … ; no page needs more.
+# Links inside the caption of a picture inside … , or templates; no page needs more.
 _NESTING = 4
 
 
@@ -219,17 +231,22 @@ def plain_wikitext(text: str) -> str:
     text = _COMMENT.sub("", text)
     for name in _ELEMENTS:
         text = _without_element(text, name)
-    text = _TEMPLATE.sub(_expand_template, text)
-    text = _without_braces(text)
-    for _ in range(_NESTING):
-        shorter = _LINK.sub(_link_text, text)
-        if shorter == text:
-            break
-        text = shorter
+    text = _without_braces(_replace_nested(_TEMPLATE, _expand_template, text))
+    text = _replace_nested(_LINK, _link_text, text)
     text = _ADDRESS.sub(r"\1", text)
     text = _LIST.sub("- ", _SWITCH.sub("", _QUOTES.sub("", text)))
-    text = html.unescape(_TAG.sub("", _BREAK.sub("\n", text)))
+    text = html.unescape(_TAG.sub("", _BREAK.sub("\n", raise_marked(text))))
     return clean_text(_EMPTY.sub("", text))
+
+
+def _replace_nested(
+    pattern: re.Pattern[str], shown: Callable[[re.Match[str]], str], text: str
+) -> str:
+    for _ in range(_NESTING):
+        text, before = pattern.sub(shown, text), text
+        if text == before:
+            break
+    return text
 
 
 def _without_element(text: str, name: str) -> str:
@@ -252,14 +269,43 @@ def _without_element(text: str, name: str) -> str:
 
 
 def _expand_template(match: re.Match[str]) -> str:
-    values = [value.strip() for value in match[2].split("|") if "=" not in value]
-    expand = _SHOWN.get(match[1].lower().replace("_", " "))
-    return expand(values) if expand and any(values) else match[0]
+    name = match[1].lower().replace("_", " ")
+    if match[2] is None:
+        return _SIGNS.get(name, match[0])
+    values, named = list[str](), dict[str, str]()
+    for part in match[2].split("|"):
+        key, equals, value = map(str.strip, part.partition("="))
+        if equals and not key.isdecimal():
+            named[key] = value
+        else:
+            values.append(value if equals else key)
+    expand = _SHOWN.get(name)
+    if not any(values) or (expand is None and name != "val"):
+        return match[0]
+    return expand(values) if expand else _expand_val(values, named)
+
+
+def _expand_val(values: list[str], named: dict[str, str]) -> str:
+    """{{val|5|1|e=9|u=mg|up=L}}: 5±1×10⁹ mg/L."""
+    power = _expand_power([named["e"]]) if named.get("e") else ""
+    unit, per = (named.get(key) or named.get(f"{key}l", "") for key in ("u", "up"))
+    unit = f"{unit}/{per}" if per else unit
+    return f"{'±'.join(filter(None, values[:2]))}{power}{'' if unit[:1] in '/%°' else ' '}{unit}"
+
+
+def _expand_power(values: list[str]) -> str:
+    return f"×10{raise_digits(values[0])}"
+
+
+def _expand_fraction(values: list[str]) -> str:
+    """{{frac|2}}, {{frac|1|2}} and {{frac|3|1|2}}: 1/2, 1/2 and 3 1/2."""
+    *whole, above, below = values if len(values) > 1 else ["1", *values]
+    return " ".join([*whole, f"{above}/{below}"])
 
 
 def _expand_convert(values: list[str]) -> str:
     """{{convert|5|kg|lb}}: the amount as it was written, without the converted one."""
-    if len(values) >= 4 and values[1] in {"-", "–", "to", "and", "by", "x"}:
+    if len(values) >= 4 and values[1] in _RANGES:
         return f"{values[0]} {values[1]} {values[2]} {values[3]}"
     return " ".join(values[:2])
 
@@ -268,14 +314,32 @@ def _second_value(values: list[str]) -> str:
     return values[1] if len(values) > 1 else ""
 
 
+_RANGES = frozenset({"-", "–", "to", "and", "or", "by", "x", "×", "±", "+/-"})
+_SIGNS = {
+    **dict.fromkeys(("ndash", "en dash", "endash", "–"), "–"),
+    **dict.fromkeys(("snd", "snds", "spnd", "spaced ndash", "spaced en dash"), " – "),
+    **dict.fromkeys(("mdash", "em dash", "emdash", "—"), "—"),
+    **dict.fromkeys(("nbsp", "thinsp", "thin space", "hair space"), " "),
+    "minus": "−",
+    "±": "±",
+    "plusmn": "±",
+    "times": "×",
+    "deg": "°",
+}
+"""Templates without values that are one sign."""
 _FIRST, _LAST = itemgetter(0), itemgetter(-1)
 _SHOWN: dict[str, Callable[[list[str]], str]] = {
     **dict.fromkeys(("convert", "cvt"), _expand_convert),
     **dict.fromkeys(("lang", "tl", "color", "colored link", "font color"), _LAST),
     **dict.fromkeys(
-        ("lang-en", "nowrap", "nobr", "abbr", "val", "chem", "small", "em", "strong"), _FIRST
+        ("lang-en", "nowrap", "nobr", "abbr", "chem2", "small", "em", "strong"), _FIRST
     ),
-    **dict.fromkeys(("title case", "as of", "circa", "sub", "sup", "keypress", "zh"), _FIRST),
+    **dict.fromkeys(("title case", "as of", "circa", "sub", "keypress", "zh"), _FIRST),
+    **dict.fromkeys(("chem", "gaps"), "".join),
+    **dict.fromkeys(("frac", "sfrac", "fraction"), _expand_fraction),
+    "e": _expand_power,
+    "10^": lambda values: f"10{raise_digits(values[0])}",
+    "sup": lambda values: raise_digits(values[0]),
     **dict.fromkeys(("transl", "link-en", "tsl"), _second_value),
 }
 
@@ -303,7 +367,7 @@ def _without_braces(text: str) -> str:
     for begin, end in spans:
         kept.append(text[place:begin])
         place = end
-    return "".join([*kept, text[place:]])
+    return _IN_NUMBER.sub(" ", GONE.join([*kept, text[place:]])).replace(GONE, "")
 
 
 def _link_text(match: re.Match[str]) -> str:

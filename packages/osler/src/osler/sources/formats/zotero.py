@@ -11,12 +11,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from html import unescape
 from pathlib import Path
 
 from osler.errors import MalformedSource, OslerError
 from osler.sources.formats.pdf import Pdf
-from osler.sources.formats.reading import author_name
+from osler.sources.formats.reading import author_name, plain_markup
 from osler.sources.formats.references import Reference, label_pmid, tags_of
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import clean_text
@@ -52,7 +51,6 @@ SELECT key, path FROM itemAttachments JOIN items USING (itemID) WHERE parentItem
   AND itemID NOT IN (SELECT itemID FROM deletedItems) ORDER BY itemID
 """
 _KEY = re.compile(r"^Citation Key:\s*(\S+)", re.IGNORECASE | re.MULTILINE)
-_MARKUP = re.compile(r"<[^>]+>")
 
 
 class Zotero:
@@ -86,8 +84,8 @@ def _read_item(db: sqlite3.Connection, item: int, key: str, kind: str) -> Refere
     own = _KEY.search(extra)
     collections = (f"collection: {name}" for (name,) in db.execute(_COLLECTIONS, (item,)))
     return Reference(
-        _MARKUP.sub("", fields.get("title", "")),
-        fields.get("abstractNote", ""),
+        plain_markup(fields.get("title", "")),
+        plain_markup(fields.get("abstractNote", "")),
         [author_name(family, given or "") for family, given in db.execute(_CREATORS, (item,))],
         fields.get("date", ""),
         fields.get("publicationTitle") or fields.get("bookTitle", ""),
@@ -102,8 +100,7 @@ def _read_item(db: sqlite3.Connection, item: int, key: str, kind: str) -> Refere
 
 def _read_notes(db: sqlite3.Connection, item: int) -> Iterator[Section]:
     for (note,) in db.execute(_NOTES, (item,)):
-        lines = re.sub(r"</(?:p|li|h\d|div)>|<br ?/?>", "\n", note or "")
-        if text := clean_text(unescape(_MARKUP.sub("", lines))):
+        if text := clean_text(plain_markup(note or "")):
             yield Section(text, ("Note",))
 
 
