@@ -330,8 +330,8 @@ def retry_dead_letters(
 def remove_documents(db: sqlite3.Connection, source: str, document: str | None) -> int:
     """Implements `KnowledgeBase.remove`."""
     rows = db.execute(
-        "SELECT number, file, id FROM document WHERE source = ? AND ? IN ('', id)",
-        (source, document or ""),
+        "SELECT number, file, id FROM document WHERE source = ?1 AND (?2 IS NULL OR id = ?2)",
+        (source, document),
     ).fetchall()
     traces = (
         "SELECT 1 FROM file WHERE source = ?1 UNION SELECT 1 FROM dropped WHERE source = ?1"
@@ -339,7 +339,7 @@ def remove_documents(db: sqlite3.Connection, source: str, document: str | None) 
     )
     left = document is None and db.execute(traces, (source,)).fetchone()
     if not rows and not left:
-        what = f"source {source}" if document is None else f"document {document} in {source}"
+        what = f"source {source}" if document is None else f"document {document!r} in {source}"
         raise KnowledgeBaseError(f"there is no {what}", fix="`osler kb info` lists the sources")
     removed = delete_documents(db, [number for number, _, _ in rows])
     # Remembered as drops, so that `update` does not bring the documents back.
