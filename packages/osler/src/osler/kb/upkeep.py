@@ -9,16 +9,17 @@ started again, and a file that was still being written is read again at the next
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError, KnowledgeBaseUnbuilt
 from osler.kb.base import KnowledgeBase
-from osler.kb.ingest.file_table import list_roots
+from osler.kb.ingest.file_table import IngestRoot, list_roots
 from osler.kb.ingest.files import IngestResult
 from osler.sources.catalogue import HELD
 from osler.sources.download.transfer import FetchFailed
@@ -38,10 +39,12 @@ class Seen:
     gone: int
     failed: int
     encoded: int
+    vanished: int = 0
+    """Files that are no longer there, and whose documents stay."""
 
     @property
     def is_change(self) -> bool:
-        return bool(self.documents or self.gone or self.failed or self.encoded)
+        return any(astuple(self))
 
 
 def tick_every(seconds: float) -> Iterator[int]:
@@ -54,28 +57,48 @@ def tick_every(seconds: float) -> Iterator[int]:
 
 
 def watch_folder(
-    kb: KnowledgeBase, folder: Path, source: str, encoder: Encoder | None, ticks: Iterable[object]
+    kb: KnowledgeBase,
+    folder: Path,
+    source: str,
+    encoder: Encoder | None,
+    ticks: Iterable[object],
+    **terms: Any,
 ) -> Iterator[Seen]:
     """Looks at the folder once for each tick, and yields what each look brought. Blocks.
 
-    While another process writes, a look brings nothing and the next one tries again. Documents of
-    files that are gone go, but not where the folder itself is gone or empty: a share that is not
-    mounted looks so. Raises what `KnowledgeBase.add`, `update` and `build` raise.
+    `terms` are those of `KnowledgeBase.add`; for an empty one, a folder that was added before keeps
+    its own. While another process writes, a look brings nothing and the next one tries again.
+    Documents of files that are gone go, but not where the folder itself is gone or empty: a share
+    that is not mounted looks so. What could not be read or is gone is told once. Raises what
+    `KnowledgeBase.add`, `update` and `build` raise.
     """
-    is_known = False
+    folder = Path(os.path.abspath(folder))
+    with kb.readers.borrow() as db:
+        roots = [root for root in list_roots(db, source) if root.path == folder]
+    known = _terms_of(roots[0]) if roots else {}
+    wanted = known | {name: value for name, value in terms.items() if value}
+    is_known = bool(roots) and known == wanted
+    failed, vanished = set[str](), set[str]()
     for _ in ticks:
         added = 0
         try:
             if not is_known:
-                added = kb.add([folder], source=source).documents
+                added = kb.add([folder], source=source, **wanted).documents
                 is_known = True
             is_there = folder.is_dir() and any(folder.iterdir())
-            seen = kb.update(source=source, prune=is_there)
+            seen = kb.update(source=source, prune=folder if is_there else False)
             encoded = _build_where_needed(kb, encoder)
         except KnowledgeBaseBusy:
             continue
-        lost = len(seen.failed) + len(seen.vanished)
-        yield Seen(added + seen.documents, seen.gone, lost, encoded)
+        news = len({*seen.failed} - failed), encoded, len({*seen.vanished} - vanished)
+        yield Seen(added + seen.documents, seen.gone, *news)
+        failed, vanished = {*seen.failed}, {*seen.vanished}
+
+
+def _terms_of(root: IngestRoot) -> dict[str, Any]:
+    """With which it was added, as `KnowledgeBase.add` takes them."""
+    terms = asdict(root.how)
+    return {name: terms[name] for name in ("fmt", "licence", "illustrative", "trust", "chunk")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +169,7 @@ def release(kb: KnowledgeBase, source: str) -> list[IngestResult]:
         roots = list_roots(db, held)
     if not roots:
         raise KnowledgeBaseError(f"nothing of {source} is held", fix="`osler kb info` lists it")
-    done = []
-    for root in roots:
-        terms = asdict(root.how) | {"source": source}
-        del terms["only"]  # no term of `add`
-        done.append(kb.add([root.path], **terms))
+    done = [kb.add([root.path], source=source, **_terms_of(root)) for root in roots]
     kb.remove(source=held)
     return done
 

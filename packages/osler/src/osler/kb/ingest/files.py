@@ -118,8 +118,8 @@ class UpdateOptions:
     """Compare contents, even where size and time are those of the last reading."""
     retry: bool = False
     """Read files with dead letters again, also those that this version has read."""
-    prune: bool = False
-    """Take out the documents of files that are gone."""
+    prune: bool | Path = False
+    """Take out the documents of files that are gone; all, or those added below this folder."""
     by_hand: bool = False
     """The user names the files: documents that were taken out by hand come back."""
     outcomes: Outcomes = reader_process.read_outcomes
@@ -287,12 +287,20 @@ class _IngestJob:
 
     def note_vanished(self, root: IngestRoot, seen: set[str]) -> None:
         gone = file_table.vanished_files(self._db, root, seen)
-        if gone and self.care.prune:
+        if gone and self._may_prune(root.path):
             with write_transaction(self._db):
                 self.tally.gone += file_table.prune_files(self._db, [id for id, _ in gone])
                 set_meta(self._db, built="")
         else:
             self.tally.vanished += [path for _, path in gone]
+
+    def _may_prune(self, added: Path) -> bool:
+        below = self.care.prune
+        if isinstance(below, bool) or added == below:
+            return bool(below)
+        # A share that is not mounted is an empty folder.
+        is_empty = added.is_dir() and not any(added.iterdir())
+        return added.is_relative_to(below) and not is_empty
 
     def _is_settled(self, root: IngestRoot, path: Path) -> bool:
         return not self.care.checksum and file_table.is_settled(self._db, root, path)
