@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError, KnowledgeBaseUnbuilt
 from osler.kb.base import KnowledgeBase
-from osler.kb.ingest.file_table import IngestRoot, list_roots
+from osler.kb.ingest.file_table import FileStamp, IngestRoot, list_roots, stamp_of
 from osler.kb.ingest.files import IngestResult
 from osler.sources.catalogue import HELD
 from osler.sources.download.transfer import FetchFailed
@@ -126,22 +126,24 @@ def fetch_on_schedule(
     writes, or where it cannot be written, what came waits for the next tick. Raises
     `LicenceNotAccepted` and `BadConfig` as `DownloadJob.run`, and `ModelError` as `build`.
     """
-    taken: set[Path] = set()
+    taken: dict[Path, FileStamp] = {}
     for _ in ticks:
         problem = ""
         try:
             job.run(accepted=accepted)
         except FetchFailed as error:
             problem = str(error)
-        there = {path for path in job.folder.glob("*") if ".part" not in path.suffixes}
+        whole = (path for path in job.folder.glob("*") if ".part" not in path.suffixes)
+        there = {path: stamp_of(path) for path in whole}
         seen = Seen(0, 0, 0, 0)
-        if new := sorted(there - taken):
+        if new := sorted(path for path, stamp in there.items() if taken.get(path) != stamp):
             try:
                 recipe = job.recipe
                 added = kb.add(new, source=recipe.source, fmt=recipe.format or None)
                 encoded = _build_where_needed(kb, encoder)
                 seen = Seen(added.documents, added.gone, len(added.failed), encoded)
-                taken |= there
+                unread = " ".join(added.failed)  # tried again at the next look
+                taken |= {path: there[path] for path in new if path.name not in unread}
             except KnowledgeBaseBusy:
                 problem = problem or "the knowledge base is being written"
             except KnowledgeBaseError as error:  # a full disk, which may have room at the next
