@@ -93,6 +93,16 @@ def test_works_are_joined_by_pmid_and_by_doi_whatever_its_case(
     assert kb.list_retracted() == {"research:1", "research:2"}
 
 
+def test_of_two_works_in_one_issue_the_retracted_one_is_marked(tmp_path: Path) -> None:
+    doi = "10.1002/(SICI)1097-0258(1998)17:15/16<{n}::AID-SIM{n}>3.0.CO;2-2"
+    work = f"TY  - JOUR\nTI  - Trial {{n}}\nAB  - Iron {{n}}.\nDO  - {doi}\nER  - \n"
+    (tmp_path / "a.ris").write_text(work.format(n=8) + work.format(n=9))
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        assert kb.add([tmp_path / "a.ris"], source="research").documents == 2
+        kb.mark_retractions(write_list(tmp_path / "rw.csv", notice(doi=doi.format(n=9))))
+        assert [one.text for one, _ in kb.by_words(["iron"], k=9)] == ["Iron 8."]
+
+
 def test_what_is_retracted_is_found_only_where_asked_for_and_then_last(
     kb: KnowledgeBase, tmp_path: Path
 ) -> None:
