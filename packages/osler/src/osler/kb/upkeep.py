@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError, KnowledgeBaseUnbuilt
 from osler.kb.base import KnowledgeBase
-from osler.kb.ingest.file_table import FileStamp, IngestRoot, list_roots, stamp_of
+from osler.kb.ingest.file_table import FileStamp, IngestRoot, list_held, list_roots, stamp_of
 from osler.kb.ingest.files import IngestResult
 from osler.sources.catalogue import HELD
 from osler.sources.download.transfer import FetchFailed
@@ -164,16 +164,28 @@ def _build_where_needed(kb: KnowledgeBase, encoder: Encoder | None) -> int:
 def release(kb: KnowledgeBase, source: str) -> list[IngestResult]:
     """Adds what is held of the source to the source itself; the files are read again. Blocks.
 
-    Raises `KnowledgeBaseError` where nothing is held.
+    Raises `KnowledgeBaseError` where nothing is held, and, with the others let in, for documents
+    that stay held because their files are gone or cannot be read.
     """
     held = f"{source}{HELD}"
     with kb.readers.borrow() as db:
         roots = list_roots(db, held)
     if not roots:
         raise KnowledgeBaseError(f"nothing of {source} is held", fix="`osler kb info` lists it")
-    done = [kb.add([root.path], source=source, **_terms_of(root)) for root in roots]
-    kb.remove(source=held)
-    return done
+    there = [root for root in roots if root.path.exists()]
+    done = [kb.add([root.path], source=source, **_terms_of(root)) for root in there]
+    with kb.readers.borrow() as db:
+        known = list_held(db, held, source)
+    if all(known.values()):
+        kb.remove(source=held)
+        return done
+    for document in (id for id, is_in in known.items() if is_in):
+        kb.remove(source=held, document=document)
+    raise KnowledgeBaseError(
+        f"{list(known.values()).count(False):,} documents of {source} stay held:"
+        " their files are gone or cannot be read",
+        fix=f"put the files back and release again, or `osler kb rm --source {held}`",
+    )
 
 
 def estimate_seconds(kb: KnowledgeBase, encoder: Encoder, source: str, count: int) -> float:

@@ -128,6 +128,17 @@ def list_roots(db: sqlite3.Connection, source: str | None) -> list[IngestRoot]:
 # Files
 
 
+def list_held(db: sqlite3.Connection, held: str, source: str) -> dict[str, bool]:
+    """Lists the documents of `held`, each with whether `source` has read its file."""
+    rows = db.execute(
+        "SELECT document.id, EXISTS (SELECT 1 FROM file AS read WHERE read.source = ?2"
+        " AND read.complete AND (read.path = file.path OR read.fingerprint = file.fingerprint))"
+        " FROM document JOIN file ON file.id = document.file WHERE document.source = ?1",
+        (held, source),
+    )
+    return {id: bool(is_in) for id, is_in in rows}
+
+
 def on_disk(source: str, path: Path) -> tuple[str, str, str]:
     """Returns the values for `ON_DISK`: the file at `path` and all members of it."""
     name = pseudonymize_place(source, str(path))
