@@ -32,7 +32,7 @@ from osler.kb.ingest.prepare import (
 )
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import Progress, set_meta
-from osler.sources.discover import Found, FoundFile, check_paths, hash_tree, list_path, open_listing
+from osler.sources.discover import Found, check_paths, hash_tree, list_path, open_listing
 from osler.sources.patients import pseudonymize_place
 from osler.sources.records import Drop
 from osler.types import Passage
@@ -360,7 +360,7 @@ def _make_entry(item: Found, root: IngestRoot, stamp: FileStamp, checksum: str) 
     terms += [] if how.trust is None else [str(how.trust)]
     terms += ["only"] if how.only else []
     terms += [] if how.chunk == OMNI.name else [how.chunk]
-    terms += [item.beside] if isinstance(item, FoundFile) and item.beside else []
+    terms += [item.beside] if item.beside else []
     disk = pseudonymize_place(how.source, str(file.path))
     member = pseudonymize_place(how.source, file.member)
     return FileEntry(
