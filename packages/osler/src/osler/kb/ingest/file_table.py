@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterable
@@ -123,6 +124,17 @@ def list_roots(db: sqlite3.Connection, source: str | None) -> list[IngestRoot]:
         )
         for id, path, name, fmt, licence, sample, trust, only, chunk in rows
     ]
+
+
+def paths_within(db: sqlite3.Connection, root: IngestRoot) -> frozenset[Path]:
+    """The paths inside the root that were added to its source too: each has files of its own,
+    which would else have the terms and the ids of both in turn."""
+    first = f"{str(root.path).rstrip(os.sep)}{os.sep}"
+    rows = db.execute(
+        "SELECT path FROM root WHERE source = ? AND path > ? AND path < ?",
+        (root.how.source, first, f"{first[:-1]}{chr(ord(os.sep) + 1)}"),
+    )
+    return frozenset(Path(path) for (path,) in rows)
 
 
 # Files

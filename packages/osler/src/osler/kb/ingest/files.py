@@ -228,10 +228,14 @@ class _IngestJob:
     def read_root(self, root: IngestRoot) -> None:
         """Reads everything below one path that was added."""
         listing = list_path(root.path, fmt=root.how.fmt)
-        seen = self._queue_files(root, listing.paths)
+        inner = file_table.paths_within(self._db, root)
+        seen = self._queue_files(root, listing.paths, inner)
         read_checksum = lru_cache(maxsize=1)(self._read_checksum)  # once for all members
 
         def skip_settled(path: Path) -> bool:
+            if _is_within(path, inner):
+                self.tally.count_drop(Drop(str(path), prepare.APART))
+                return True
             settled = self._is_settled(root, path)
             self.tally.unchanged += settled
             return settled
@@ -305,13 +309,15 @@ class _IngestJob:
     def _is_settled(self, root: IngestRoot, path: Path) -> bool:
         return not self.care.checksum and file_table.is_settled(self._db, root, path)
 
-    def _queue_files(self, root: IngestRoot, paths: Iterable[Path]) -> set[str]:
+    def _queue_files(
+        self, root: IngestRoot, paths: Iterable[Path], inner: frozenset[Path]
+    ) -> set[str]:
         """Queues every file, so that an interrupted reading is known; returns all names."""
         seen: set[str] = set()
         with write_transaction(self._db):
             for path in paths:
                 seen.add(pseudonymize_place(root.how.source, str(path)))
-                if not self._is_settled(root, path):
+                if not (_is_within(path, inner) or self._is_settled(root, path)):
                     file_table.queue_file(self._db, root, path)
         return seen
 
@@ -347,6 +353,10 @@ class _IngestJob:
             if tally.documents or tally.gone or upsert.changed:
                 set_meta(self._db, built="")
         return tally
+
+
+def _is_within(path: Path, folders: frozenset[Path]) -> bool:
+    return not folders.isdisjoint((path, *path.parents))
 
 
 def _is_broken(outcome: Outcome) -> bool:

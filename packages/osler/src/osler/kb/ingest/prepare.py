@@ -268,6 +268,7 @@ def mark_of(title: str, texts: Sequence[str]) -> bytes:
 # The reasons are stored in the table and compared with what is there: their wording is part of
 # the schema.
 DUPLICATE, UNKNOWN = "duplicate document id", "unknown format"
+APART = "in a path that was added apart"
 DOUBLE = "same title and text as another document"
 REMOVED = "taken out by hand"
 OLDER, WITHDRAWN = "a newer version is there", "withdrawn by its publisher"
