@@ -181,6 +181,32 @@ def test_the_gravest_notice_stands_whatever_the_order(rows: list[tuple[str, int]
     assert chosen == choose_notice(told(*row) for row in reversed(rows))
 
 
+@pytest.mark.parametrize("nature", GRAVE)
+def test_a_notice_without_a_day_stands_and_a_reinstatement_without_one_ends_nothing(
+    nature: str,
+) -> None:
+    undated, dated = Notice(nature, "", ""), told(nature, 1)
+    assert choose_notice([undated, told("Reinstatement", 401)]) == undated
+    assert choose_notice([dated, Notice("Reinstatement", "", "")]) == dated
+
+
+@pytest.mark.parametrize("swap", [1, -1])
+def test_a_reinstatement_ends_what_is_of_its_day_whatever_the_order(swap: int) -> None:
+    assert choose_notice([told("Retraction", 1), told("Reinstatement", 1)][::swap]) == told(
+        "Reinstatement", 1
+    )
+
+
+def test_days_are_read_with_their_time_and_those_that_cannot_be_are_counted(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    days = ("2022-07-14T00:00:00", "2022/07/14", "last summer")
+    rows = [notice(n, day=day) for n, day in enumerate(days, 1)]
+    done = kb.mark_retractions(write_list(tmp_path / "rw.csv", *rows))
+    assert notices(kb) == {"1": MARK, "2": MARK, "3": MARK.replace(", 2022-07-14", "")}
+    assert (done.notices, done.drops) == (3, {"unknown day": 1})
+
+
 @given(st.integers(0, 400), st.integers(401, 900))
 def test_a_reinstatement_ends_what_is_older_and_nothing_later(first: int, second: int) -> None:
     old, new = told("Retraction", first), told("Retraction", second)
