@@ -157,6 +157,9 @@ def test_a_watched_folder_is_taken_in(
     assert looked.exit_code == 0, looked.stderr
     assert looked.stdout == "documents in: 2, out: 0; vectors: 2\n"
     assert "Urate" in osler("kb", "get", "own:gout#0").stdout
+    terms = ("--trust", "5", "--licence", "CC0")
+    osler("kb", "add", str(books), "-s", "own", "--looks", "1", "--watch", "0.1", *terms)
+    assert '"licence": "CC0"' in osler("kb", "get", "own:gout#0", "--json").stdout
 
 
 def test_a_scheduled_fetch_says_what_came_and_what_broke_off(

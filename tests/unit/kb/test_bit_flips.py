@@ -180,6 +180,26 @@ def test_no_passage_with_a_changed_column_is_quoted(folder: Path, column: str) -
     assert any("is not as it was stored" in problem for problem in verify(folder))
 
 
+def test_a_damaged_document_can_be_taken_out_and_added_again(tmp_path: Path) -> None:
+    (tmp_path / "iron.txt").write_text("Iron treats anaemia.")
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        kb.add([tmp_path / "iron.txt"], source="notes")
+        kb.build(None)
+        (id,) = [passage.id for passage, _ in kb.by_words(["iron"], k=1)]
+        with closing(sqlite3.connect(tmp_path / "kb" / FILE)) as db, db:
+            db.execute("UPDATE passage SET text = 'Tea harms.'")
+        with pytest.raises(KnowledgeBaseError, match="damaged") as damage:
+            kb.build(None, rebuild=True)
+        assert f"--source notes --document {id[6:-2]}`" in damage.value.fix
+        assert kb.remove(source="notes", document=id[6:-2]) == 1
+        assert kb.add([tmp_path / "iron.txt"], source="notes").documents == 1
+        kb.build(None)
+        assert [passage.text for passage, _ in kb.by_words(["iron"], k=5)] == [
+            "Iron treats anaemia."
+        ]
+        assert kb.verify() == []
+
+
 @pytest.mark.parametrize(
     "change",
     [

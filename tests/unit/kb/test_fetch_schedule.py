@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -163,6 +166,36 @@ def test_started_again_it_goes_on_and_a_write_by_another_is_waited_for(
     assert next(first).seen.documents == 1
     (again,) = fetch_on_schedule(kb, job, None, range(1), accepted=True)
     assert (again.files, again.seen.is_change) == (1, False)
+
+
+def test_a_later_edition_under_the_same_name_takes_the_place_of_the_earlier(
+    published: Path, job: DownloadJob, kb: KnowledgeBase
+) -> None:
+    def publish(text: str, second: int) -> None:
+        (published / "a.txt").write_text(text)
+        os.utime(published / "a.txt", (second, second))
+
+    recipe = job.recipe.model_copy(
+        update={"listing": "files", "files": ("updatefiles/a.txt",), "check": "none", "format": ""}
+    )
+    publish("Urate crystals form.", 10**9)
+    looks = fetch_on_schedule(kb, replace(job, recipe=recipe), None, iter(int, 1), accepted=True)
+    assert next(looks).seen.documents == 1
+    assert not next(looks).seen.is_change
+    publish("Sodium urate forms, later.", 10**9 + 60)
+    assert next(looks).seen.documents == 1
+    assert (len(_found(kb, "sodium")), _found(kb, "crystals")) == (1, [])
+
+
+def test_a_fetched_file_that_could_not_be_read_is_tried_again(
+    published: Path, job: DownloadJob, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _publish(published, 1, _article(11, "Urate crystals form."))
+    looks = fetch_on_schedule(kb, job, None, iter(int, 1), accepted=True)
+    with monkeypatch.context() as patch:
+        patch.setattr("osler.sources.discover.open_file", Mock(side_effect=PermissionError))
+        assert next(looks).seen.failed == 1
+    assert next(looks).seen.documents == 1
 
 
 def test_nothing_is_fetched_before_its_licence_is_accepted(

@@ -33,6 +33,26 @@ def test_held_documents_are_found_after_their_release(tmp_path: Path) -> None:
             release(kb, "web")
 
 
+def test_held_documents_whose_files_are_gone_stay_held(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / "in").mkdir(exist_ok=True)
+        (tmp_path / "in" / f"{name}.txt").write_text(f"Aspirin is given, says {name}.")
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        kb.add([tmp_path / "in"], source="web.held")
+        (tmp_path / "in" / "a.txt").rename(tmp_path / "a.txt")
+        (tmp_path / "in" / "b.txt").write_bytes(b"")
+        with pytest.raises(KnowledgeBaseError, match="2 documents of web stay held"):
+            release(kb, "web")
+        kb.build(None)
+        found = {passage.id for passage, _ in kb.by_words(["aspirin"], k=9)}
+        assert found == {"web.held:a#0", "web.held:b#0", "web:c#0"}
+        (tmp_path / "a.txt").rename(tmp_path / "in" / "a.txt")
+        kb.remove(source="web.held", document="b")
+        release(kb, "web")
+        assert kb.sources == ("web",)
+        assert kb.info().documents == 2
+
+
 def test_records_of_patients_cannot_be_held() -> None:
     """They lie in `emr` alone: every one of them would be refused when it is added."""
     with pytest.raises(ValidationError, match="cannot be held"):

@@ -93,6 +93,16 @@ def test_works_are_joined_by_pmid_and_by_doi_whatever_its_case(
     assert kb.list_retracted() == {"research:1", "research:2"}
 
 
+def test_of_two_works_in_one_issue_the_retracted_one_is_marked(tmp_path: Path) -> None:
+    doi = "10.1002/(SICI)1097-0258(1998)17:15/16<{n}::AID-SIM{n}>3.0.CO;2-2"
+    work = f"TY  - JOUR\nTI  - Trial {{n}}\nAB  - Iron {{n}}.\nDO  - {doi}\nER  - \n"
+    (tmp_path / "a.ris").write_text(work.format(n=8) + work.format(n=9))
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        assert kb.add([tmp_path / "a.ris"], source="research").documents == 2
+        kb.mark_retractions(write_list(tmp_path / "rw.csv", notice(doi=doi.format(n=9))))
+        assert [one.text for one, _ in kb.by_words(["iron"], k=9)] == ["Iron 8."]
+
+
 def test_what_is_retracted_is_found_only_where_asked_for_and_then_last(
     kb: KnowledgeBase, tmp_path: Path
 ) -> None:
@@ -169,6 +179,32 @@ def test_the_gravest_notice_stands_whatever_the_order(rows: list[tuple[str, int]
     assert chosen is not None
     assert chosen.nature == max((nature for nature, _ in rows), key=GRAVE.index)
     assert chosen == choose_notice(told(*row) for row in reversed(rows))
+
+
+@pytest.mark.parametrize("nature", GRAVE)
+def test_a_notice_without_a_day_stands_and_a_reinstatement_without_one_ends_nothing(
+    nature: str,
+) -> None:
+    undated, dated = Notice(nature, "", ""), told(nature, 1)
+    assert choose_notice([undated, told("Reinstatement", 401)]) == undated
+    assert choose_notice([dated, Notice("Reinstatement", "", "")]) == dated
+
+
+@pytest.mark.parametrize("swap", [1, -1])
+def test_a_reinstatement_ends_what_is_of_its_day_whatever_the_order(swap: int) -> None:
+    assert choose_notice([told("Retraction", 1), told("Reinstatement", 1)][::swap]) == told(
+        "Reinstatement", 1
+    )
+
+
+def test_days_are_read_with_their_time_and_those_that_cannot_be_are_counted(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    days = ("2022-07-14T00:00:00", "2022/07/14", "last summer")
+    rows = [notice(n, day=day) for n, day in enumerate(days, 1)]
+    done = kb.mark_retractions(write_list(tmp_path / "rw.csv", *rows))
+    assert notices(kb) == {"1": MARK, "2": MARK, "3": MARK.replace(", 2022-07-14", "")}
+    assert (done.notices, done.drops) == (3, {"unknown day": 1})
 
 
 @given(st.integers(0, 400), st.integers(401, 900))

@@ -320,13 +320,16 @@ def test_a_removed_source_is_gone_with_its_files_and_drops(
     assert kb.add([file], source="book").documents == 1
 
 
-@pytest.mark.parametrize(("source", "document"), [("wiki", None), ("book", "nothing")])
+@pytest.mark.parametrize(
+    ("source", "document"), [("wiki", None), ("book", "nothing"), ("book", "")]
+)
 def test_what_is_not_there_cannot_be_removed(
     kb: KnowledgeBase, tmp_path: Path, source: str, document: str | None
 ) -> None:
     kb.add([jsonl(tmp_path / "a.jsonl", ANAEMIA)], source="book")
     with pytest.raises(KnowledgeBaseError, match="there is no"):
         kb.remove(source=source, document=document)
+    assert documents(kb) == 1
 
 
 def test_a_long_document_is_cut_and_its_passages_know_their_neighbours(

@@ -185,6 +185,25 @@ def test_a_folder_that_moved_is_known_again(kb: KnowledgeBase, books: Path, tmp_
     assert kb.update().vanished == []
 
 
+def test_what_is_added_apart_from_its_folder_keeps_its_own_terms(
+    kb: KnowledgeBase, books: Path
+) -> None:
+    kb.add([books], source="book", trust=5)
+    kb.add([jsonl(books / "sub" / "c.jsonl", scurvy="Scurvy comes of want.")], source="book")
+    kb.add([books / "a.jsonl"], source="book", trust=1)
+    for _ in range(2):
+        kb.build(None)
+        again = kb.update()
+        assert (again.files, again.documents, again.unchanged) == (0, 0, 3)
+        assert again.drops == {"in a path that was added apart": 2}
+        assert kb.info().built
+        trust = [kb.provenance(f"book:{id}#0").trust for id in ("anaemia", "gout", "scurvy")]
+        assert trust == [1, 5, 4]
+    kb.add([books], source="book", trust=3)
+    assert kb.provenance("book:anaemia#0").trust == 1
+    assert kb.update(prune=True).gone == 0
+
+
 def test_only_the_source_that_is_named_is_updated(kb: KnowledgeBase, books: Path) -> None:
     kb.add([books / "a.jsonl"], source="book")
     kb.add([books / "b.jsonl"], source="wiki")

@@ -68,6 +68,62 @@ def test_a_folder_that_is_not_mounted_takes_nothing_out(kb: KnowledgeBase, tmp_p
     assert not next(seen).is_change
 
 
+def test_what_was_added_elsewhere_stays_while_it_is_not_mounted(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    share, folder = tmp_path / "share", tmp_path / "inbox"
+    _write(share / "a.txt", "Urate crystals form.", 1)
+    _write(folder / "b.txt", "Vitamin is low.", 1)
+    kb.add([share], source="own")
+    share.rename(tmp_path / "away")
+    (seen,) = watch_folder(kb, folder, "own", None, [1])
+    assert (seen.gone, seen.vanished, len(kb.by_words(["urate"], k=5))) == (0, 1, 1)
+
+
+def test_a_share_in_the_watched_folder_takes_nothing_out_while_it_is_not_mounted(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    folder = tmp_path / "inbox"
+    _write(folder / "b.txt", "Vitamin is low.", 1)
+    _write(folder / "share" / "a.txt", "Urate crystals form.", 1)
+    kb.add([folder / "share", folder / "b.txt"], source="own")
+    (folder / "share" / "a.txt").rename(tmp_path / "a.txt")
+    (folder / "b.txt").rename(folder / "c.txt")
+    (seen,) = watch_folder(kb, folder, "own", None, [1])
+    assert (seen.gone, len(kb.by_words(["urate"], k=5))) == (0, 1)
+    (folder / "c.txt").unlink()
+    (seen,) = watch_folder(kb, folder, "own", None, [1])
+    assert (seen.gone, len(kb.by_words(["vitamin"], k=5))) == (1, 0)
+
+
+def test_what_is_gone_or_cannot_be_read_is_told_once(kb: KnowledgeBase, tmp_path: Path) -> None:
+    folder = tmp_path / "inbox"
+    _write(folder / "a.txt", "Urate crystals form.", 1)
+    (folder / "b.docx").write_bytes(b"PK\x03\x04half")
+    seen = watch_folder(kb, folder, "own", None, iter(int, 1))
+    first = next(seen)
+    assert (first.documents, first.failed, first.vanished) == (1, 1, 0)
+    assert not next(seen).is_change
+    folder.rename(tmp_path / "away")
+    away = next(seen)
+    assert (away.failed, away.vanished) == (0, 2)
+    assert not next(seen).is_change
+
+
+def test_a_watch_keeps_the_terms_that_it_is_not_given(kb: KnowledgeBase, tmp_path: Path) -> None:
+    folder = tmp_path / "inbox"
+    _write(folder / "a.txt", "Urate crystals form.", 1)
+    _write(folder / "b.txt", "Vitamin is low. " * 9, 1)
+    kb.add([folder], source="own", trust=5, licence="CC0", chunk="30")
+    before = kb.info()
+    kb.remove(source="own", document="a")
+    assert [one.documents for one in watch_folder(kb, folder, "own", None, [1])] == [0]
+    assert [one.documents for one in watch_folder(kb, folder, "own", None, [1], trust=4)] == [1]
+    (source,) = kb.info().sources
+    assert (source.trust, source.licences) == ({4: 2}, ("CC0",))
+    assert kb.info().passages == before.passages
+
+
 def test_a_file_that_is_half_there_leaves_what_was_read_and_is_read_when_it_is_whole(
     kb: KnowledgeBase, tmp_path: Path
 ) -> None:

@@ -13,6 +13,14 @@ from osler.sources.citable import find_citable_ids, is_valid_id, normalise_id
         ("See PMID: 33012345.", "pmid", "33012345", "PMID: 33012345"),
         ("(doi:10.1056/NEJMo1).", "doi", "10.1056/nejmo1", "doi:10.1056/NEJMo1"),
         ("at https://doi.org/10.1000/xyz.12,", "doi", "10.1000/xyz.12", "doi.org/10.1000/xyz.12"),
+        (
+            "10.1002/(SICI)1097-0258(1998)17:15/16<1661::AID-SIM968>3.0.CO;2-2.",
+            "doi",
+            "10.1002/(sici)1097-0258(1998)17:15/16<1661::aid-sim968>3.0.co;2-2",
+            "10.1002/(SICI)1097-0258(1998)17:15/16<1661::AID-SIM968>3.0.CO;2-2",
+        ),
+        ("doi.org/10.1000/a%3C1::B%3E3", "doi", "10.1000/a<1::b>3", "doi.org/10.1000/a%3C1::B%3E3"),
+        ("<b>10.1000/xyz</b><sup>2</sup>", "doi", "10.1000/xyz", "10.1000/xyz"),
         ("pmc7001234 says", "pmcid", "PMC7001234", "pmc7001234"),
         ("Trial nct04280705", "nct", "NCT04280705", "nct04280705"),
         (

@@ -102,6 +102,19 @@ def test_files_that_differ_in_their_ending_alone_are_both_kept(tmp_path: Path) -
         assert kb.get("book:a.2#0").text == "Water helps a lot."
 
 
+def test_a_namesake_takes_no_id_of_another_edition(tmp_path: Path) -> None:
+    folder = tmp_path / "ward"
+    folder.mkdir()
+    names = ("g-2023.1.md", "g-2023.1.txt", "g-2023.2.txt", "m.².md", "m.².txt")
+    for name in names:
+        (folder / name).write_text(f"Rest helps, says {name}.", "utf-8")
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        kb.add([folder], source="book")
+        ids = ("g-2023.1", "g-2023.1.2", "g-2023.2", "m.²", "m.².2")
+        found = [kb.get(f"book:{id}#0").text for id in ids]
+    assert found == [f"Rest helps, says {name}." for name in names]
+
+
 def test_a_row_that_begins_with_a_code_is_called_by_its_first_words(tmp_path: Path) -> None:
     (tmp_path / "codes.csv").write_text("code,meaning\n17,Fever of unknown origin\n", "utf-8")
 

@@ -9,6 +9,7 @@ import pytest
 
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
+from osler.kb.ingest import reader_process
 from osler.kb.ingest.chunk import (
     KAG,
     OMNI,
@@ -140,8 +141,12 @@ def test_an_update_cuts_a_changed_file_as_it_was_added(tmp_path: Path) -> None:
     assert updated.passages > 10
 
 
-def test_a_changed_collection_reads_its_modules_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize("worth", [1, reader_process.WORTH])
+def test_a_changed_collection_reads_its_modules_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worth: int
+) -> None:
     """Its modules' own files are as they were, so contents must be compared."""
+    monkeypatch.setattr(reader_process, "WORTH", worth)
     module = (
         '<document xmlns="http://cnx.rice.edu/cnxml"><title>Gout</title><metadata><content-id>m1'
         "</content-id><title>Gout</title></metadata><content><para>It hurts.</para></content>"

@@ -33,7 +33,7 @@ TEXTS = {
 COLUMNS: dict[str, dict[str, object]] = {
     "old-trial": {"year": 1999, "kinds": "Journal Article\nRandomized Controlled Trial"},
     "new-trial": {"year": 2021, "kinds": "Randomized Controlled Trial"},
-    "review": {"year": 2015, "kinds": "Review"},
+    "review": {"year": 2015, "kinds": "Review\ntag:  Épilepsie"},
     "withdrawn": {"year": 2018, "kinds": "Journal Article", "retracted": 1},
     "advice": {"year": 2020, "date": "2020-03", "trust": 5},
 }

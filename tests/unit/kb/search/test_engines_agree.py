@@ -111,6 +111,7 @@ def test_each_passage_with_a_word_is_found_but_patients_and_the_retracted(
         (PassageFilter(kinds=("Review", "Randomized Controlled Trial"), years=(2000, None)),
          {"new-trial", "review"}),
         (PassageFilter(kinds=("Controlled Trial",)), set()),
+        (PassageFilter(kinds=("tag: ÉPILEPSIE",)), {"review"}),
         (PassageFilter(kinds=("rct",), as_of=20151231, years=(None, 2015)), {"old-trial"}),
         # The advice is of March 2020; of the others the year alone is known.
         (PassageFilter(days=(20150401, None)), {"review", "new-trial", "advice"}),

@@ -12,6 +12,7 @@ import pytest
 from osler.errors import BadConfig, KnowledgeBaseError, MalformedSource
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
+from osler.types import Passage
 from osler_lab.testing.scripted import HashingEncoder
 
 LONG = " ".join(f"Sentence {i} on anaemia, iron and 铁." for i in range(200))
@@ -95,6 +96,31 @@ def test_export_with_a_named_source_goes_into_that_source(
         again.add([tmp_path / "all.jsonl"], source="mine")
         assert again.sources == ("mine",)
         assert again.info().passages == kb.info().passages
+
+
+def test_passages_of_any_size_and_number_go_in_again_as_they_were(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    kb.add([tmp_path / "a.md"], source="long", chunk="3000")
+    texts = {"mine:iron#3": f"Iron. {LONG}", "mine:iron#7": "Tea."}
+    kb.put(Passage(id, text, "mine", "Iron") for id, text in texts.items())
+    kb.build(HashingEncoder())
+    kb.export(tmp_path / "all.jsonl")
+    with KnowledgeBase.create(tmp_path / "again") as again:
+        again.add_export([tmp_path / "all.jsonl"])
+        assert again.build(HashingEncoder()).snapshot == kb.snapshot
+        assert again.get("mine:iron#3") == kb.get("mine:iron#3")
+
+
+def test_lines_with_one_number_are_counted_anew(kb: KnowledgeBase, tmp_path: Path) -> None:
+    path = tmp_path / "all.jsonl"
+    kb.export(path, source="wiki")
+    header, row = path.read_text(encoding="utf-8").splitlines()
+    other = json.dumps({**json.loads(row), "text": "Iron."})
+    path.write_text("\n".join((header, row, other)) + "\n", encoding="utf-8")
+    with KnowledgeBase.create(tmp_path / "again") as again:
+        again.add_export([path])
+        assert again.get(str(json.loads(row)["id"]).replace("#0", "#1")).text == "Iron."
 
 
 def test_an_update_reads_a_newer_export_into_its_sources(kb: KnowledgeBase, tmp_path: Path) -> None:

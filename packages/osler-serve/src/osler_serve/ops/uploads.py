@@ -136,7 +136,7 @@ def _forget_gone(settings: Settings, source: str) -> None:
     """Takes out what was read from files that are gone."""
     into = settings.access.source_of_new(source)
     with open_or_create(settings) as kb:
-        kb.update(source=into, prune=True, limits=_read_limits(settings))
+        kb.update(source=into, prune=_folder_of(settings, source), limits=_read_limits(settings))
 
 
 def _stored_upload(source: str, path: Path) -> StoredUpload:

@@ -102,7 +102,9 @@ def add(
     if watched.watch is not None:
         if source is None or len(paths) != 1:
             raise typer.BadParameter("it takes one folder and --source", param_hint="--watch")
-        _watch_folder(here, settings, paths[0], source, watched, wait)
+        kept = settings.kb.chunk if "chunk" in settings.kb.model_fields_set else None
+        terms = {"fmt": read_as.name, "licence": licence, "trust": trust, "chunk": kept}
+        _watch_folder(here, settings, paths[0], source, watched, wait, terms)
         return
     with open_or_create(settings) as kb, show_progress(here) as report:
         kb.wait = wait
@@ -130,6 +132,7 @@ def _watch_folder(
     source: str,
     watched: WatchOptions,
     wait: float,
+    terms: Mapping[str, object],
 ) -> None:
     from itertools import islice
 
@@ -141,14 +144,12 @@ def _watch_folder(
         kb.wait = wait
         ticks = islice(tick_every(watched.watch or 0), watched.looks)
         into, encoder = settings.access.source_of_new(source), load_encoder(settings)
-        for seen in watch_folder(kb, folder, into, encoder, ticks):
+        for seen in watch_folder(kb, folder, into, encoder, ticks, **terms):
             if seen.is_change:
                 line = f"documents in: {seen.documents:,}, out: {seen.gone:,}"
                 line = f"{line}; vectors: {seen.encoded:,}"
-                here.report_line(
-                    f"{line}; files not read: {seen.failed:,}" if seen.failed else line,
-                    asdict(seen),
-                )
+                bad = seen.failed + seen.vanished
+                here.report_line(f"{line}; files not read: {bad:,}" if bad else line, asdict(seen))
 
 
 def count_by_words(settings: Settings, kb: KnowledgeBase) -> dict[Language, int]:

@@ -210,7 +210,10 @@ def _check_knowledge_base(settings: Settings) -> Check:
         problems = kb.verify()
         if problems:
             shown = "; ".join(problems[:3])
-            fix = "run `osler kb build --rebuild`"
+            fix = (
+                "run `osler kb build --rebuild`; what is damaged or not as it was stored:"
+                " `osler kb snapshot NAME --restore`, or take it out with `osler kb rm`"
+            )
             return Check("knowledge base", "fail", f"{len(problems)} problems: {shown}", fix)
         detail = f"{kb.path}: snapshot {kb.snapshot}, sources {', '.join(kb.sources)}"
         for language, count in kb.info().by_words.items():

@@ -182,7 +182,7 @@ class KnowledgeBase(KnowledgeBaseReader):
         source: str | None = None,
         checksum: bool = False,
         retry: bool = False,
-        prune: bool = False,
+        prune: bool | Path = False,
         progress: Progress | None = None,
         limits: ReadLimits | None = None,
     ) -> IngestResult:
@@ -191,8 +191,9 @@ class KnowledgeBase(KnowledgeBaseReader):
         A file of the same size and time as when it was read is not opened; `checksum`
         compares contents instead. Files that could not be read are tried again, and those
         with records that could not be read when this version reads more, or with `retry`.
-        Files that are gone are listed in `vanished`; `prune` takes their documents out. `limits`
-        as for `add`.
+        Files that are gone are listed in `vanished`; `prune` takes their documents out, a folder
+        only those of what was added as it or, unless that is an empty folder now, below it.
+        `limits` as for `add`.
         Raises `KnowledgeBaseError` when nothing was added, or while another process writes.
         """
         from osler.kb import retractions

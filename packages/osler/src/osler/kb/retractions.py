@@ -35,7 +35,7 @@ class MarkedWorks:
 
     notices: int = 0
     drops: dict[str, int] = field(default_factory=dict)
-    """Rows that name no work, by reason."""
+    """Rows that name no work, and days that cannot be read, by reason."""
     marked: dict[str, int] = field(default_factory=dict)
     """Documents of the knowledge base under a notice, by its nature."""
     changed: int = 0

@@ -9,16 +9,17 @@ started again, and a file that was still being written is read again at the next
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError, KnowledgeBaseUnbuilt
 from osler.kb.base import KnowledgeBase
-from osler.kb.ingest.file_table import list_roots
+from osler.kb.ingest.file_table import FileStamp, IngestRoot, list_held, list_roots, stamp_of
 from osler.kb.ingest.files import IngestResult
 from osler.sources.catalogue import HELD
 from osler.sources.download.transfer import FetchFailed
@@ -38,10 +39,12 @@ class Seen:
     gone: int
     failed: int
     encoded: int
+    vanished: int = 0
+    """Files that are no longer there, and whose documents stay."""
 
     @property
     def is_change(self) -> bool:
-        return bool(self.documents or self.gone or self.failed or self.encoded)
+        return any(astuple(self))
 
 
 def tick_every(seconds: float) -> Iterator[int]:
@@ -54,28 +57,48 @@ def tick_every(seconds: float) -> Iterator[int]:
 
 
 def watch_folder(
-    kb: KnowledgeBase, folder: Path, source: str, encoder: Encoder | None, ticks: Iterable[object]
+    kb: KnowledgeBase,
+    folder: Path,
+    source: str,
+    encoder: Encoder | None,
+    ticks: Iterable[object],
+    **terms: Any,
 ) -> Iterator[Seen]:
     """Looks at the folder once for each tick, and yields what each look brought. Blocks.
 
-    While another process writes, a look brings nothing and the next one tries again. Documents of
-    files that are gone go, but not where the folder itself is gone or empty: a share that is not
-    mounted looks so. Raises what `KnowledgeBase.add`, `update` and `build` raise.
+    `terms` are those of `KnowledgeBase.add`; for an empty one, a folder that was added before keeps
+    its own. While another process writes, a look brings nothing and the next one tries again.
+    Documents of files that are gone go, but not where the folder itself is gone or empty: a share
+    that is not mounted looks so. What could not be read or is gone is told once. Raises what
+    `KnowledgeBase.add`, `update` and `build` raise.
     """
-    is_known = False
+    folder = Path(os.path.abspath(folder))
+    with kb.readers.borrow() as db:
+        roots = [root for root in list_roots(db, source) if root.path == folder]
+    known = _terms_of(roots[0]) if roots else {}
+    wanted = known | {name: value for name, value in terms.items() if value}
+    is_known = bool(roots) and known == wanted
+    failed, vanished = set[str](), set[str]()
     for _ in ticks:
         added = 0
         try:
             if not is_known:
-                added = kb.add([folder], source=source).documents
+                added = kb.add([folder], source=source, **wanted).documents
                 is_known = True
             is_there = folder.is_dir() and any(folder.iterdir())
-            seen = kb.update(source=source, prune=is_there)
+            seen = kb.update(source=source, prune=folder if is_there else False)
             encoded = _build_where_needed(kb, encoder)
         except KnowledgeBaseBusy:
             continue
-        lost = len(seen.failed) + len(seen.vanished)
-        yield Seen(added + seen.documents, seen.gone, lost, encoded)
+        news = len({*seen.failed} - failed), encoded, len({*seen.vanished} - vanished)
+        yield Seen(added + seen.documents, seen.gone, *news)
+        failed, vanished = {*seen.failed}, {*seen.vanished}
+
+
+def _terms_of(root: IngestRoot) -> dict[str, Any]:
+    """With which it was added, as `KnowledgeBase.add` takes them."""
+    terms = asdict(root.how)
+    return {name: terms[name] for name in ("fmt", "licence", "illustrative", "trust", "chunk")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,22 +126,24 @@ def fetch_on_schedule(
     writes, or where it cannot be written, what came waits for the next tick. Raises
     `LicenceNotAccepted` and `BadConfig` as `DownloadJob.run`, and `ModelError` as `build`.
     """
-    taken: set[Path] = set()
+    taken: dict[Path, FileStamp] = {}
     for _ in ticks:
         problem = ""
         try:
             job.run(accepted=accepted)
         except FetchFailed as error:
             problem = str(error)
-        there = {path for path in job.folder.glob("*") if ".part" not in path.suffixes}
+        whole = (path for path in job.folder.glob("*") if ".part" not in path.suffixes)
+        there = {path: stamp_of(path) for path in whole}
         seen = Seen(0, 0, 0, 0)
-        if new := sorted(there - taken):
+        if new := sorted(path for path, stamp in there.items() if taken.get(path) != stamp):
             try:
                 recipe = job.recipe
                 added = kb.add(new, source=recipe.source, fmt=recipe.format or None)
                 encoded = _build_where_needed(kb, encoder)
                 seen = Seen(added.documents, added.gone, len(added.failed), encoded)
-                taken |= there
+                unread = " ".join(added.failed)  # tried again at the next look
+                taken |= {path: there[path] for path in new if path.name not in unread}
             except KnowledgeBaseBusy:
                 problem = problem or "the knowledge base is being written"
             except KnowledgeBaseError as error:  # a full disk, which may have room at the next
@@ -139,20 +164,28 @@ def _build_where_needed(kb: KnowledgeBase, encoder: Encoder | None) -> int:
 def release(kb: KnowledgeBase, source: str) -> list[IngestResult]:
     """Adds what is held of the source to the source itself; the files are read again. Blocks.
 
-    Raises `KnowledgeBaseError` where nothing is held.
+    Raises `KnowledgeBaseError` where nothing is held, and, with the others let in, for documents
+    that stay held because their files are gone or cannot be read.
     """
     held = f"{source}{HELD}"
     with kb.readers.borrow() as db:
         roots = list_roots(db, held)
     if not roots:
         raise KnowledgeBaseError(f"nothing of {source} is held", fix="`osler kb info` lists it")
-    done = []
-    for root in roots:
-        terms = asdict(root.how) | {"source": source}
-        del terms["only"]  # no term of `add`
-        done.append(kb.add([root.path], **terms))
-    kb.remove(source=held)
-    return done
+    there = [root for root in roots if root.path.exists()]
+    done = [kb.add([root.path], source=source, **_terms_of(root)) for root in there]
+    with kb.readers.borrow() as db:
+        known = list_held(db, held, source)
+    if all(known.values()):
+        kb.remove(source=held)
+        return done
+    for document in (id for id, is_in in known.items() if is_in):
+        kb.remove(source=held, document=document)
+    raise KnowledgeBaseError(
+        f"{list(known.values()).count(False):,} documents of {source} stay held:"
+        " their files are gone or cannot be read",
+        fix=f"put the files back and release again, or `osler kb rm --source {held}`",
+    )
 
 
 def estimate_seconds(kb: KnowledgeBase, encoder: Encoder, source: str, count: int) -> float:

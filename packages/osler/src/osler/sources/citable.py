@@ -17,8 +17,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import unquote
 
-_DOI = r"10\.\d{4,9}/[^\s\"<>?#，。；）]+"
+# Within "<…>" of an older form: 10.1002/(SICI)1097-0258(1998)17:15/16<1661::AID-SIM968>3.0.CO;2-2.
+_DOI = r"10\.\d{4,9}/(?:[^\s\"<>?#，。；）]|<[^\s\"<>]+:[^\s\"<>]*>(?=\d))+"
 _NUMBER = r"[\d][\d -]{8,15}[\dXx]"
 # Each kind with the ways in which texts, codes and addresses write it.
 _PATTERNS = {
@@ -65,7 +67,7 @@ def find_citable_ids(text: str) -> Iterator[CitableId]:
 def normalise_id(kind: str, written: str) -> str:
     """The one form of an identifier."""
     if kind == "doi":
-        return written.rstrip(".,;:)/]").lower()
+        return unquote(written.rstrip(".,;:)/]")).lower()  # an address encodes "<" and ">"
     if kind == "isbn":
         return _isbn_13(re.sub(r"[ -]", "", written).upper())
     if kind == "guideline":

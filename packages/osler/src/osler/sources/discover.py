@@ -120,6 +120,7 @@ class FoundFolder:
     file: SourceFile
     name: str
     parser: FolderParser
+    beside: str = ""
 
 
 Found = FoundFile | FoundFolder

@@ -4,6 +4,7 @@ published header)."""
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ _NATURE, _REASON, _DAY = "RetractionNature", "Reason", "RetractionDate"
 _DOI, _PMID = "OriginalPaperDOI", "OriginalPaperPubMedID"
 _LONGEST_FIELD = 2**24
 """Its notes and lists of authors may be longer than the module's 128 KiB for a field."""
-_DAYS = ("%m/%d/%Y", "%Y-%m-%d")
+_DAYS = ("%m/%d/%Y", "%Y-%m-%d", "%Y/%m/%d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +44,25 @@ class Notice:
 
 
 def choose_notice(notices: Iterable[Notice]) -> Notice | None:
-    """The gravest that stands, of equal ones the latest; a reinstatement ends what is older."""
-    by_date = sorted(notices, key=lambda one: one.date)
+    """The gravest that stands, of equal ones the latest; a reinstatement ends what is older, or of
+    its day. Without a day, a reinstatement ends nothing and any other notice stands."""
+    by_date = sorted(notices, key=_order)
     back = max((n for n, one in enumerate(by_date) if one.nature == REINSTATEMENT), default=0)
     standing = by_date[back:]
     for nature in (RETRACTION, CONCERN, CORRECTION):
         if grave := [one for one in standing if one.nature.startswith(nature)]:
-            return grave[-1]
+            return max(grave, key=lambda one: one.date)
     return standing[-1] if standing else None
 
 
+def _order(notice: Notice) -> tuple[str, bool]:
+    is_back = notice.nature == REINSTATEMENT
+    return notice.date or ("" if is_back else "9999"), is_back
+
+
 def read_notices(path: Path) -> Iterator[Notice | Drop]:
-    """The notices of the file in order; a row that names no work is a drop.
+    """The notices of the file in order; a row that names no work is a drop, and so is a day that
+    cannot be read, behind its notice.
 
     Raises `MalformedSource` for another table, and for a file that cannot be read.
     """
@@ -71,7 +79,9 @@ def read_notices(path: Path) -> Iterator[Notice | Drop]:
                 said = f"{path} has no column {min(missing)}"
                 raise MalformedSource(said, fix=fix)
             for row in table:
-                yield _read_row(row, f"{path.name}:{table.line_num}")
+                yield (read := _read_row(row, f"{path.name}:{table.line_num}"))
+                if isinstance(read, Notice) and not read.date and (row[_DAY] or "").strip():
+                    yield Drop(f"{path.name}:{table.line_num}", "unknown day")
         except csv.Error as error:
             raise MalformedSource(f"{path}:{table.line_num}: {error}", fix=fix) from error
 
@@ -105,7 +115,7 @@ def _read_day(written: str) -> str:
     """ "7/14/2019 0:00" as "2019-07-14"; "" for what is no day."""
     for form in _DAYS:
         try:
-            return datetime.strptime(written.split(" ")[0], form).date().isoformat()
+            return datetime.strptime(re.split("[ T]", written)[0], form).date().isoformat()
         except ValueError:
             continue
     return ""

@@ -21,6 +21,8 @@ class Section:
     path: tuple[str, ...] = ()
     """Headings above it, outermost first, without the document's title."""
     page: int | None = None
+    number: int | None = None
+    """Of a passage that was cut before (an export's), and is not cut again; `None`: no passage."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,13 +103,16 @@ def chunk_document(
     """Cuts a document section by section, in order.
 
     A chunk never crosses a section, so that its heading path is true for all of
-    it; a section that fits is one chunk, and an empty one is none.
+    it; a section that fits, or has a number, is one chunk, and an empty one is none.
     """
     by_paragraph = how.web_by_paragraph and source == WEB
     # trim=False: the pieces, joined, must be the section's text.
     splitter = TextSplitter(how.size, trim=False)
     for section in document.sections:
         text = section.text
+        if section.number is not None:
+            yield Chunk(section, 0, len(text))
+            continue
         for start, end in _paragraph_spans(text) if by_paragraph else [(0, len(text))]:
             for first, last in _cut_text(text[start:end], how, splitter):
                 yield Chunk(section, start + first, start + last)
@@ -152,7 +155,7 @@ def _paragraph_spans(text: str) -> Iterator[tuple[int, int]]:
 def document_passages(
     document: Document, source: str, licence: str = "", how: Chunking = OMNI
 ) -> Iterator[Passage]:
-    """Makes the document's passages, numbered from 0: id `source:document#n`.
+    """Makes the document's passages, numbered from 0 or as their sections: `source:document#n`.
 
     Each is a chunk without the white space at its two ends; a chunk of nothing but
     white space is skipped and takes no number. Offsets into a passage's text
@@ -162,8 +165,9 @@ def document_passages(
     pieces = chunk_document(document, how=how, source=source)
     visible = (piece for piece in pieces if piece.text.strip())
     for number, piece in enumerate(visible):
+        own = piece.section.number
         yield Passage(
-            id=f"{source}:{document.id}#{number}",
+            id=f"{source}:{document.id}#{number if own is None else own}",
             text=piece.text.strip(),
             source=source,
             title=document.title,

@@ -132,9 +132,10 @@ class DocumentUpsert:
     def _take_document(self, new: PreparedDocument, record: int) -> int | Drop:
         if new.document.id in self._removed:
             return self._drop_document(new, prepare.REMOVED, "", record)
-        stored = self._find_stored(new)
+        stored, named, count = self._find_stored(new), new, 1
         while stored is not None and self._is_namesake(stored, new):
-            new = prepare.rename_document(new)
+            count += 1
+            new = prepare.rename_document(named, count)
             stored = self._find_stored(new)
         if stored is not None and not self._is_superseded(stored, new):
             reason = prepare.OLDER if new.document.version else prepare.DUPLICATE

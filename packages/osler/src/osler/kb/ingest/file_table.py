@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterable
@@ -125,7 +126,29 @@ def list_roots(db: sqlite3.Connection, source: str | None) -> list[IngestRoot]:
     ]
 
 
+def paths_within(db: sqlite3.Connection, root: IngestRoot) -> frozenset[Path]:
+    """The paths inside the root that were added to its source too: each has files of its own,
+    which would else have the terms and the ids of both in turn."""
+    first = f"{str(root.path).rstrip(os.sep)}{os.sep}"
+    rows = db.execute(
+        "SELECT path FROM root WHERE source = ? AND path > ? AND path < ?",
+        (root.how.source, first, f"{first[:-1]}{chr(ord(os.sep) + 1)}"),
+    )
+    return frozenset(Path(path) for (path,) in rows)
+
+
 # Files
+
+
+def list_held(db: sqlite3.Connection, held: str, source: str) -> dict[str, bool]:
+    """Lists the documents of `held`, each with whether `source` has read its file."""
+    rows = db.execute(
+        "SELECT document.id, EXISTS (SELECT 1 FROM file AS read WHERE read.source = ?2"
+        " AND read.complete AND (read.path = file.path OR read.fingerprint = file.fingerprint))"
+        " FROM document JOIN file ON file.id = document.file WHERE document.source = ?1",
+        (held, source),
+    )
+    return {id: bool(is_in) for id, is_in in rows}
 
 
 def on_disk(source: str, path: Path) -> tuple[str, str, str]:
@@ -330,8 +353,8 @@ def retry_dead_letters(
 def remove_documents(db: sqlite3.Connection, source: str, document: str | None) -> int:
     """Implements `KnowledgeBase.remove`."""
     rows = db.execute(
-        "SELECT number, file, id FROM document WHERE source = ? AND ? IN ('', id)",
-        (source, document or ""),
+        "SELECT number, file, id FROM document WHERE source = ?1 AND (?2 IS NULL OR id = ?2)",
+        (source, document),
     ).fetchall()
     traces = (
         "SELECT 1 FROM file WHERE source = ?1 UNION SELECT 1 FROM dropped WHERE source = ?1"
@@ -339,7 +362,7 @@ def remove_documents(db: sqlite3.Connection, source: str, document: str | None) 
     )
     left = document is None and db.execute(traces, (source,)).fetchone()
     if not rows and not left:
-        what = f"source {source}" if document is None else f"document {document} in {source}"
+        what = f"source {source}" if document is None else f"document {document!r} in {source}"
         raise KnowledgeBaseError(f"there is no {what}", fix="`osler kb info` lists the sources")
     removed = delete_documents(db, [number for number, _, _ in rows])
     # Remembered as drops, so that `update` does not bring the documents back.

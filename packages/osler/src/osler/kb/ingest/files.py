@@ -32,7 +32,7 @@ from osler.kb.ingest.prepare import (
 )
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import Progress, set_meta
-from osler.sources.discover import Found, FoundFile, check_paths, hash_tree, list_path, open_listing
+from osler.sources.discover import Found, check_paths, hash_tree, list_path, open_listing
 from osler.sources.patients import pseudonymize_place
 from osler.sources.records import Drop
 from osler.types import Passage
@@ -118,8 +118,8 @@ class UpdateOptions:
     """Compare contents, even where size and time are those of the last reading."""
     retry: bool = False
     """Read files with dead letters again, also those that this version has read."""
-    prune: bool = False
-    """Take out the documents of files that are gone."""
+    prune: bool | Path = False
+    """Take out the documents of files that are gone; all, or those added below this folder."""
     by_hand: bool = False
     """The user names the files: documents that were taken out by hand come back."""
     outcomes: Outcomes = reader_process.read_outcomes
@@ -228,10 +228,14 @@ class _IngestJob:
     def read_root(self, root: IngestRoot) -> None:
         """Reads everything below one path that was added."""
         listing = list_path(root.path, fmt=root.how.fmt)
-        seen = self._queue_files(root, listing.paths)
+        inner = file_table.paths_within(self._db, root)
+        seen = self._queue_files(root, listing.paths, inner)
         read_checksum = lru_cache(maxsize=1)(self._read_checksum)  # once for all members
 
         def skip_settled(path: Path) -> bool:
+            if _is_within(path, inner):
+                self.tally.count_drop(Drop(str(path), prepare.APART))
+                return True
             settled = self._is_settled(root, path)
             self.tally.unchanged += settled
             return settled
@@ -287,23 +291,33 @@ class _IngestJob:
 
     def note_vanished(self, root: IngestRoot, seen: set[str]) -> None:
         gone = file_table.vanished_files(self._db, root, seen)
-        if gone and self.care.prune:
+        if gone and self._may_prune(root.path):
             with write_transaction(self._db):
                 self.tally.gone += file_table.prune_files(self._db, [id for id, _ in gone])
                 set_meta(self._db, built="")
         else:
             self.tally.vanished += [path for _, path in gone]
 
+    def _may_prune(self, added: Path) -> bool:
+        below = self.care.prune
+        if isinstance(below, bool) or added == below:
+            return bool(below)
+        # A share that is not mounted is an empty folder.
+        is_empty = added.is_dir() and not any(added.iterdir())
+        return added.is_relative_to(below) and not is_empty
+
     def _is_settled(self, root: IngestRoot, path: Path) -> bool:
         return not self.care.checksum and file_table.is_settled(self._db, root, path)
 
-    def _queue_files(self, root: IngestRoot, paths: Iterable[Path]) -> set[str]:
+    def _queue_files(
+        self, root: IngestRoot, paths: Iterable[Path], inner: frozenset[Path]
+    ) -> set[str]:
         """Queues every file, so that an interrupted reading is known; returns all names."""
         seen: set[str] = set()
         with write_transaction(self._db):
             for path in paths:
                 seen.add(pseudonymize_place(root.how.source, str(path)))
-                if not self._is_settled(root, path):
+                if not (_is_within(path, inner) or self._is_settled(root, path)):
                     file_table.queue_file(self._db, root, path)
         return seen
 
@@ -341,6 +355,10 @@ class _IngestJob:
         return tally
 
 
+def _is_within(path: Path, folders: frozenset[Path]) -> bool:
+    return not folders.isdisjoint((path, *path.parents))
+
+
 def _is_broken(outcome: Outcome) -> bool:
     return isinstance(outcome, Drop) and outcome.reason in prepare.BROKEN
 
@@ -352,7 +370,7 @@ def _make_entry(item: Found, root: IngestRoot, stamp: FileStamp, checksum: str) 
     terms += [] if how.trust is None else [str(how.trust)]
     terms += ["only"] if how.only else []
     terms += [] if how.chunk == OMNI.name else [how.chunk]
-    terms += [item.beside] if isinstance(item, FoundFile) and item.beside else []
+    terms += [item.beside] if item.beside else []
     disk = pseudonymize_place(how.source, str(file.path))
     member = pseudonymize_place(how.source, file.member)
     return FileEntry(

@@ -10,6 +10,7 @@ were to be read and could not be.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,6 +40,7 @@ MISPLACED = "a patient's record outside the source emr"
 find them."""
 RETRACTED, _GUIDELINE = "Retracted Publication", "guideline"
 """As PubMed names the type."""
+_NUMBER = re.compile("0|[1-9][0-9]{0,8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,8 @@ def prepare_passages(passages: Sequence[Passage]) -> PreparedDocument:
     name = document_key(first).removeprefix(f"{first.source}:")
     check_source(first.source)
     for one in passages:
-        if one.id.rpartition("#")[0] != f"{one.source}:{make_slug(name)}":
+        key, _, number = one.id.rpartition("#")
+        if key != f"{one.source}:{make_slug(name)}" or not _NUMBER.fullmatch(number):
             raise KnowledgeBaseError(
                 f"{one.id!r} is no id of a passage", fix=f"write {one.source}:DOCUMENT#0, #1, …"
             )
@@ -234,13 +237,13 @@ def _make_prepared(
     )
 
 
-def rename_document(prepared: PreparedDocument) -> PreparedDocument:
-    """The document under the next id: "af", "af.2", "af.3"."""
-    stem, _, last = prepared.document.id.rpartition(".")
-    id = f"{stem}.{int(last) + 1}" if stem and last.isdigit() else f"{prepared.document.id}.2"
+def rename_document(prepared: PreparedDocument, number: int) -> PreparedDocument:
+    """The document under another id: "af.2" for "af" and 2."""
+    id = f"{prepared.document.id}.{number}"
     rows = tuple(
         row._replace(passage=replace(row.passage, id=f"{row.passage.source}:{id}#{n}"))
-        for n, row in enumerate(prepared.rows)
+        for row in prepared.rows
+        for n in [row.passage.id.rpartition("#")[2]]  # those of an export have gaps
     )
     document = replace(prepared.document, id=id)
     return prepared._replace(document=document, digest=_digest_rows(rows), rows=rows)
@@ -265,6 +268,7 @@ def mark_of(title: str, texts: Sequence[str]) -> bytes:
 # The reasons are stored in the table and compared with what is there: their wording is part of
 # the schema.
 DUPLICATE, UNKNOWN = "duplicate document id", "unknown format"
+APART = "in a path that was added apart"
 DOUBLE = "same title and text as another document"
 REMOVED = "taken out by hand"
 OLDER, WITHDRAWN = "a newer version is there", "withdrawn by its publisher"

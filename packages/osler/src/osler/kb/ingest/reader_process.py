@@ -119,8 +119,8 @@ def _is_worth_it(found: Found) -> bool:
     path = found.file.path
     if found.file.member or (os.cpu_count() or 1) < 2 or not sys.executable:
         return False
-    if type(by_name(found.parser.name)) is not type(found.parser):
-        return False  # another process would not find it
+    if type(by_name(found.parser.name)) is not type(found.parser) or found.beside:
+        return False  # another process would not find it, or its companions
     files = path.iterdir() if path.is_dir() else (path,)
     return sum(file.stat().st_size for file in files if file.is_file()) >= WORTH
 

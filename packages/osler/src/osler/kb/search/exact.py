@@ -12,7 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 
 from osler.kb.search import sparse
 from osler.kb.search.base import (
@@ -142,6 +142,11 @@ def list_kinds(db: sqlite3.Connection) -> list[str]:
     return [kind for kind, _ in counts.most_common()]
 
 
+@lru_cache(4096)
+def _fold_kinds(kinds: str) -> str:
+    return "\n".join(map(fold_kind, kinds.split("\n")))
+
+
 def has_allowed(db: sqlite3.Connection, within: PassageFilter) -> bool:
     """Whether any passage of the sources meets the conditions."""
     conditions, values = _filter_conditions(db, within)
@@ -159,6 +164,7 @@ def _filter_conditions(
     """Returns SQL conditions on the documents' columns, and their values."""
     first, last = within.years
     day = latest_day(db)
+    db.create_function("fold_kinds", 1, _fold_kinds, deterministic=True)
     candidates: list[tuple[str, object, bool]] = [
         ("document.year >= ?", first, first is not None),
         ("document.year <= ?", last, last is not None),
@@ -171,9 +177,9 @@ def _filter_conditions(
             bool(within.languages),
         ),
         (
-            # One type a line; SQLite folds the case of Latin letters only.
+            # One type a line; SQLite itself folds the case of ASCII letters only.
             "EXISTS (SELECT 1 FROM json_each(?) WHERE instr("
-            "char(10) || lower(document.kinds) || char(10), char(10) || value || char(10)))",
+            "char(10) || fold_kinds(document.kinds) || char(10), char(10) || value || char(10)))",
             json.dumps(within.folded_kinds, ensure_ascii=False),
             bool(within.kinds),
         ),

@@ -92,7 +92,7 @@ class KnownTexts:
         column = "" if last else " AND col = 'words'"
         select = f"SELECT doc, offset FROM temp.place WHERE term = ?{column}"  # noqa: S608
         starts: set[tuple[int, int]] | None = None
-        for place, token in enumerate([max(tokens)] if last and tokens else tokens):
+        for place, token in enumerate(tokens[-1:] if last else tokens):
             here = {(doc, at - place) for doc, at in db.execute(select, (token,))}
             starts = here if starts is None else starts & here
         return Counter(doc for doc, _ in starts or () if doc in self.lengths)

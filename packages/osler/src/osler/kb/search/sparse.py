@@ -245,7 +245,7 @@ def stem_terms(terms: Sequence[str]) -> dict[str, str]:
     """
     found = {term: _stems.get(term) for term in terms}
     if new := [term for term, stem in found.items() if stem is None]:
-        stems = {term: max(tokens) for term, tokens in tokenize_terms(new).items() if tokens}
+        stems = {term: tokens[-1] for term, tokens in tokenize_terms(new).items() if tokens}
         found |= stems
         if len(_stems) + len(stems) > _MOST_STEMS:
             _stems.clear()

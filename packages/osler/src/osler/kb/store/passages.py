@@ -65,17 +65,24 @@ def add_correction(db: sqlite3.Connection, old: int, new: int) -> None:
 
 
 def read_numbered(
-    db: sqlite3.Connection, select: str, values: Sequence[object] = ()
+    db: sqlite3.Connection,
+    select: str,
+    values: Sequence[object] = (),
+    *,
+    pass_over: bool = False,
 ) -> Iterator[tuple[int, Passage]]:
     """Yields row number and passage of each row of a "SELECT * FROM passage …".
 
-    Raises `KnowledgeBaseDamaged` for a row that is not as it was written: nobody quotes it.
+    Raises `KnowledgeBaseDamaged` for a row that is not as it was written, unless such rows are to
+    be passed over: nobody quotes it.
     """
     works = WorkReader(db)
     for row in db.execute(select, values):
         if not is_sealed(row):
+            if pass_over:
+                continue
             raise KnowledgeBaseDamaged(
-                f"kb.sqlite is damaged: {row[1]!r} is not as stored", fix=_FIX
+                f"kb.sqlite is damaged: {row[1]!r} is not as stored", fix=_fix_of(db, row[14])
             )
         number, id, text, source, title, section, page, year, url, code, kind, *rest = row
         licence, language, illustrative, document, *_ = rest
@@ -87,7 +94,15 @@ def read_numbered(
         yield number, passage
 
 
-_FIX = "put back a whole copy (`osler kb snapshot NAME --restore`), or add the files anew"
+def _fix_of(db: sqlite3.Connection, document: object) -> str:
+    named = "SELECT source, id FROM document WHERE number = ?"
+    source, id = db.execute(named, (document,)).fetchone() or ("SOURCE", "ID")
+    return (
+        "put back a whole copy (`osler kb snapshot NAME --restore`), or take the document out"
+        f" (`osler kb rm --source {source} --document {id}`), add its file again and build"
+    )
+
+
 COLUMNS = 17
 """Of a row of `passage` before its seal."""
 
@@ -199,8 +214,10 @@ def delete_documents(db: sqlite3.Connection, numbers: Sequence[int]) -> int:
     """Deletes documents from the store and both indexes; returns how many passages went."""
     deleted = 0
     for number in numbers:
-        rows = list(read_numbered(db, "SELECT * FROM passage WHERE document = ?", (number,)))
-        delete_words(db, rows)
+        # The words of a damaged passage are not known: its stray row makes the next build refill
+        # the full-text index.
+        select = "SELECT * FROM passage WHERE document = ?"
+        delete_words(db, list(read_numbered(db, select, (number,), pass_over=True)))
+        deleted += db.execute("DELETE FROM passage WHERE document = ?", (number,)).rowcount
         db.execute("DELETE FROM document WHERE number = ?", (number,))
-        deleted += len(rows)
     return deleted

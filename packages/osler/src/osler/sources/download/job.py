@@ -133,7 +133,7 @@ class DownloadJob:
     room: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free
 
     def run(self, *, accepted: bool, progress: Progress | None = None) -> DownloadResult:
-        """Fetches and checks all files; those that are there already are only checked.
+        """Fetches and checks all files; those that are there already are checked (`Fetcher.fetch`).
 
         Raises `LicenceNotAccepted`, `BadConfig` (a key that is not set, instructions only) and
         `FetchFailed`. After a failure the fetched files stay, and the next run goes on.

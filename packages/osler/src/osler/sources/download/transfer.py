@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -94,14 +95,16 @@ class Fetcher:
     sleep: Sleep = time.sleep
 
     def fetch(self, remote: RemoteFile, folder: Path, progress: Progress | None = None) -> Path:
-        """Fetches the file into the folder and checks it; one that is there is only checked.
+        """Fetches the file into the folder and checks it; one that is there is only checked, unless
+        it has neither size nor sum, and the server a later one.
 
         Raises `SumMismatch` (the content is deleted) and `FetchFailed`, after which the part
         that was fetched stays for the next time.
         """
         target = folder / remote.name
         wanted = remote.sum or (self._published_sum(remote) if remote.sum_url else "")
-        if target.is_file() and _is_right(target, remote, wanted):
+        is_right = target.is_file() and _is_right(target, remote, wanted)
+        if is_right and not self._has_later(remote, target):
             return target
         part = _PartialFile(folder, remote.name)
         idle = 0
@@ -181,15 +184,24 @@ class Fetcher:
                         return word.lower()
         raise FetchFailed(f"{remote.name}: there is no sum at {_display_url(remote.sum_url)}")
 
+    def _has_later(self, remote: RemoteFile, there: Path) -> bool:
+        if remote.size is not None or remote.algorithm:
+            return False
+        url, auth = _address_of(remote)
+        try:
+            reply = self.client.request(
+                "HEAD", url, follow_redirects=True, timeout=self._timeout, auth=auth
+            )
+        except httpx2.TransportError:
+            return False  # what is there stays
+        return reply.is_success and _modified(reply.headers) > there.stat().st_mtime
+
     def _continue_part(
         self, remote: RemoteFile, part: _PartialFile, progress: Progress | None
     ) -> None:
         """Requests the missing rest. Raises `_RetryNeeded` when the connection breaks."""
         headers = {"Accept-Encoding": "identity", **part.range_headers()}
-        url = httpx2.URL(remote.url)
-        if remote.secret:
-            url = url.copy_merge_params(dict(remote.secret))
-        auth = httpx2.BasicAuth(*remote.login) if remote.login else None
+        url, auth = _address_of(remote)
         try:
             with self.client.stream(
                 "GET", url, headers=headers, follow_redirects=True, timeout=self._timeout, auth=auth
@@ -227,6 +239,21 @@ class Fetcher:
         length = response.headers.get("content-length", "")
         part.begin_body(response, int(length) if length.isdigit() else remote.size)
         return True
+
+
+def _address_of(remote: RemoteFile) -> tuple[httpx2.URL, httpx2.BasicAuth | None]:
+    url = httpx2.URL(remote.url)
+    if remote.secret:
+        url = url.copy_merge_params(dict(remote.secret))
+    return url, httpx2.BasicAuth(*remote.login) if remote.login else None
+
+
+def _modified(headers: Mapping[str, str | None]) -> float:
+    """`Last-Modified` in seconds since 1970; 0 where it is not known."""
+    try:
+        return parsedate_to_datetime(headers.get("last-modified") or "").timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
 
 
 def _write_body(
@@ -301,6 +328,8 @@ class _PartialFile:
 
     def move_to(self, target: Path) -> None:
         self.path.touch()  # a file of no bytes
+        if at := _modified(self._known):  # by which a later one is told from it
+            os.utime(self.path, (at, at))
         os.replace(self.path, target)
         self._note.unlink(missing_ok=True)
 

@@ -1,13 +1,14 @@
 """JSON Lines and large JSON documents, an object at a time; exports of `osler kb export`.
 
 An export is a header line, then a line for each passage. Passages of one document stand together,
-in order. Each becomes a section of its own, so that it comes out of the chunker as it went in,
-under the same id.
+in order. Each becomes a section with the number of its id, so that it comes out of the chunker as
+it went in, under the same id.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
@@ -220,11 +221,13 @@ HEADER, VERSION = "osler-passages", 1
 
 
 _Line = Annotated[str, AfterValidator(one_line)]
+_NUMBER = re.compile(r"#(\d{1,9})$", re.ASCII)
 
 
 class _PassageLine(BaseModel):
     """A passage. Fields that a newer version of Osler adds are ignored."""
 
+    id: str = ""
     source: str
     document: str
     title: _Line
@@ -317,8 +320,13 @@ def _parse_line(where: str, value: dict[str, object]) -> _PassageLine | Drop:
 
 
 def _join_document(lines: list[_PassageLine]) -> Document:
+    found = [_NUMBER.search(line.id) for line in lines]
+    numbers = [int(one[1]) if one else None for one in found]
+    if None in numbers or len({*numbers}) < len(lines):
+        numbers = [None] * len(lines)  # no ids: they are counted anew
     sections = tuple(
-        Section(line.text, (line.section,) if line.section else (), line.page) for line in lines
+        Section(line.text, (line.section,) if line.section else (), line.page, number)
+        for line, number in zip(lines, numbers, strict=True)
     )
-    fields = lines[0].model_dump(exclude={"document", "text", "section", "page"})
+    fields = lines[0].model_dump(exclude={"id", "document", "text", "section", "page"})
     return Document(id=lines[0].document, sections=sections, **fields)
