@@ -235,9 +235,14 @@ def _make_prepared(
 
 
 def rename_document(prepared: PreparedDocument) -> PreparedDocument:
-    """The document under the next id: "af", "af.2", "af.3"."""
-    stem, _, last = prepared.document.id.rpartition(".")
-    id = f"{stem}.{int(last) + 1}" if stem and last.isdigit() else f"{prepared.document.id}.2"
+    """The document under the next id: "af", "af.2", "af.3"; by its publisher's name, whose numbers
+    may be those of others, where it has one."""
+    id, name = prepared.document.id, prepared.document.name
+    stem, _, last = id.rpartition(".")
+    if name:
+        id = make_slug(f"{id}-{blake2b(name.encode(), digest_size=4).hexdigest()}")
+    else:
+        id = f"{stem}.{int(last) + 1}" if stem and last.isdigit() else f"{id}.2"
     rows = tuple(
         row._replace(passage=replace(row.passage, id=f"{row.passage.source}:{id}#{n}"))
         for n, row in enumerate(prepared.rows)
@@ -285,6 +290,7 @@ _UNREADABLE = BROKEN | {
     *("archive in an archive", "name is not text", "line too long", "no record", "no id"),
     *("not GB18030", "neither UTF-8 nor GB18030", "unreadable page", "page without text"),
     *("no PMID", "no citation", "malformed row", "not JSON", "not UTF-8", "not a JSON object"),
+    DUPLICATE,
 }
 
 
