@@ -130,9 +130,7 @@ class KeyScope:
         """Raises `RefusedRequest` (403); `None` stands for an operation without a verb."""
         if verb is None or not self.allows_verb(verb):
             raise RefusedRequest(
-                *(403, "not_in_scope"),
-                f"this key may not {f'use the verb {verb}' if verb else 'do this'}",
-                fix="use another key",
+                403, "not_in_scope", f"this key may not {verb or 'do this'}", fix="use another key"
             )
 
     def allows_verb(self, verb: Verb) -> bool:
