@@ -141,7 +141,7 @@ def test_what_stands_around_a_chinese_answer_is_chinese(
     shown = text_of(run_page(page, with_film=False, with_facts=False, with_passages=False))
     for english in ("How:", "Extractive", "read;", "passages", "quoted", "no_evidence", "nothing"):
         assert english not in shown
-    for chinese_words in ("经过：", "摘引原文", "以下为原文摘句", "没有回答这个问题"):
+    for chinese_words in ("经过：", "摘引原文", "均为原文摘句", "没有回答这个问题"):
         assert chinese_words in shown
 
 

@@ -271,7 +271,8 @@ class Answer:
         if self.authorship is Authorship.WRITTEN:
             return self.statements
         quotes = {one.quote for one in self.evidence}
-        return (*self.statements[:1], *(s for s in self.statements[1:] if s.text not in quotes))
+        best = next((one for one in self.statements if one.text in quotes), None)
+        return tuple(one for one in self.statements if one is best or one.text not in quotes)
 
     @property
     def claims(self) -> tuple[Statement, ...]:
