@@ -130,6 +130,15 @@ def test_where_a_row_is_named_no_row_of_another_name_is_quoted() -> None:
     assert len(both) == 2
 
 
+def test_half_a_chinese_name_puts_no_other_row_in_the_first_place() -> None:
+    first, half = (
+        quote(row("项目: 糖化血红蛋白; 报告: 当日")),
+        quote(row("项目: 铁蛋白; 报告: 当日")),
+    )
+    kept, _ = weigh("血清铜蓝蛋白多久出报告", {"报告": 1.2}, first, half)
+    assert kept[0] == first
+
+
 def test_a_chinese_row_is_named_without_its_form() -> None:
     near = {"贮存": 0.9, "价格，多少钱": 0.2}
     (first,), asked = weigh("双氯芬酸怎么保存", near, quote(row(DICLOFENAC)))

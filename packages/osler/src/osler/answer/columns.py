@@ -140,7 +140,9 @@ def _without_others(asked: AskedQuestion, found: Sequence[QuoteCandidate]) -> li
         own = [words <= title for of, words in named if of == table and one.hit in names]
         return any(own) or not own
 
-    return [one for one in found if may_stay(one)]
+    kept = [one for one in found if may_stay(one)]
+    # In Chinese half a name is enough: it may be another's, and the first stays first.
+    return kept if kept[:1] == [*found[:1]] or not has_cjk(asked.text) else list(found)
 
 
 def _read_row(
