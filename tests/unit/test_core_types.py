@@ -52,6 +52,11 @@ def test_items_of_a_list_have_a_line_each() -> None:
     assert chinese.text == "1、休息。\n2、补液。"
 
 
+def test_a_chinese_mark_stands_at_its_sentence() -> None:
+    said = (Statement("甲。", (1,)), Statement("乙。"), Statement("丙。", (1,)))
+    assert Answer(said, (QUOTE,), language="zh").text == "甲。[1] 乙。丙。[1]"
+
+
 STATEMENTS = st.lists(
     st.builds(Statement, st.text(min_size=1), st.lists(st.integers(1, 3), max_size=3).map(tuple)),
     max_size=6,

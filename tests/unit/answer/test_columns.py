@@ -111,12 +111,32 @@ def test_prose_that_is_likelier_comes_before_a_row_without_the_column() -> None:
     found = (
         quote(row(IBUPROFEN), 0.6),
         QuoteCandidate(prose, 0, len(text), 0.55),
-        quote(row(QUININE), 0.5),
+        quote(row(INTRAVENOUS), 0.5),
     )
     weighed, _ = weigh("side effects of ibuprofen", {"side effects": 1.0}, *found)
-    assert [one.hit.passage.title for one in weighed] == ["Ibuprofen", "Ibuprofen", "Quinine"]
+    titles = [one.hit.passage.title for one in weighed]
+    assert titles == ["Ibuprofen", "Ibuprofen", "Ibuprofen lysine"]
     assert weighed[0].hit == prose
     assert weighed[2].relevance == weighed[1].relevance < 0.4
+
+
+def test_where_a_row_is_named_no_row_of_another_name_is_quoted() -> None:
+    near = {"max daily dose": 1.2}
+    own, other = quote(row(IBUPROFEN), 0.6), quote(row(QUININE), 0.8)
+    for found in ((own, other), (other, own)):
+        (first,), _ = weigh("max daily dose of ibuprofen", near, *found)
+        assert first.text == "max daily dose: 1.2 g"
+    both, _ = weigh("max daily dose of ibuprofen and quinine", near, own, other)
+    assert len(both) == 2
+
+
+def test_half_a_chinese_name_puts_no_other_row_in_the_first_place() -> None:
+    first, half = (
+        quote(row("项目: 糖化血红蛋白; 报告: 当日")),
+        quote(row("项目: 铁蛋白; 报告: 当日")),
+    )
+    kept, _ = weigh("血清铜蓝蛋白多久出报告", {"报告": 1.2}, first, half)
+    assert kept[0] == first
 
 
 def test_a_chinese_row_is_named_without_its_form() -> None:

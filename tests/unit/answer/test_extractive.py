@@ -70,7 +70,7 @@ async def test_chinese_is_quoted_in_chinese() -> None:
     question = Question("q", "过敏性休克首选什么药物？", language="zh")
     quoting = ExtractiveComposer(GATE, statements=1)
     answer = await quoting.conclude(question, [hit(text, language="zh")], "", Run())
-    assert answer.text == "过敏性休克首选肌内注射肾上腺素。 [1]"
+    assert answer.text == "过敏性休克首选肌内注射肾上腺素。[1]"
 
 
 async def test_coverage_is_the_share_of_the_question_by_rarity() -> None:

@@ -510,7 +510,7 @@ async def test_where_nothing_answers_the_nearest_is_quoted_and_called_so() -> No
     assert given.grounding is Grounding.PARTLY
     assert given.is_silent
     assert given.sureness is None
-    assert given.note == NOTHING_SAID["en"]
+    assert given.note == "", "it is said once"
 
 
 async def test_where_nothing_is_near_or_the_nearest_is_not_wanted_the_answer_abstains() -> None:

@@ -25,10 +25,10 @@ from osler.build.privacy import (
     require_trusted_hosts,
     shared_cautions,
 )
-from osler.errors import BadConfig
+from osler.errors import BadConfig, BadFilter
 from osler.kb.base import KnowledgeBase
 from osler.settings import Settings
-from osler.types import Hit, Passage
+from osler.types import Hit, Locator, Passage
 from osler_lab.testing.scripted import HashingEncoder
 
 AWAY = {"kind": "openai", "url": "https://models.example/v1", "name": "m"}
@@ -262,3 +262,23 @@ def test_source_that_may_not_be_searched_is_not_there(
     monkeypatch.setattr("osler.build.knowledge.load_encoder", lambda _: HashingEncoder())
     nothing = settings_with(tmp_path, access={"sources": ("other",)})
     assert asyncio.run(search_passages(nothing, "aspirin", k=5, sources=())) == []
+
+
+def test_kinds_of_what_may_not_be_searched_are_not_there(tmp_path: Path) -> None:
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        for id, kind in (("book:a", "tale"), ("own:b", "layoffs"), ("emr:1", "patient")):
+            kb.put([Passage(f"{id}#0", "x", id.partition(":")[0], "x", Locator(kind=kind))])
+
+        def refuse_kind(kind: str, **access: Any) -> str:
+            asked = {"access": {"private": ("own",), **access}, "retrieve": {"kinds": (kind,)}}
+            with pytest.raises(BadFilter) as refused:
+                searched_sources(settings_with(tmp_path, **asked), kb)
+            return f"{refused.value}; {refused.value.fix}"
+
+        said = refuse_kind("zz", sources=("public",))
+        assert "tale" in said
+        assert not any(word in said for word in ("layoffs", "patient"))
+        assert refuse_kind("layoffs", sources=("public",)) == said.replace("zz", "layoffs")
+        assert "patient" in refuse_kind("zz", patients=("emr:1",))
+        assert "patient" not in refuse_kind("zz", patients=("emr:2",))
+        assert "layoffs" in refuse_kind("zz")

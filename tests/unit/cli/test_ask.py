@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
@@ -432,7 +433,9 @@ def test_a_follow_up_is_asked_in_its_thread(
     assert "searched for: Why adrenaline?" in third.stdout
     turns = json.loads(osler("thread", "mine", "--json").stdout)["turns"]
     assert [turn["origin"] for turn in turns] == ["", "rule", "user"]
-    assert "# Why?" in osler("thread", "mine").stdout
+    shown = osler("thread", "mine").stdout
+    assert "\nWhy?\n" in shown
+    assert not re.search(r"^[#*]|&\w+;", shown, re.MULTILINE)
     assert osler("thread", "mine", "--replay").stdout == "replayed 3 turns; all identical\n"
     assert osler("thread", "mine", "--out", "all.docx").exit_code == 0
     assert "mine" in osler("thread").stdout

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 
 from osler.cli.film import METRIC_MEANINGS, draw_film, format_number
@@ -21,6 +23,7 @@ from osler.cli.render import (
     run_page,
     short_page,
 )
+from osler.cli.tables import plain_text
 from osler.methods.tcrag.stack import Metric
 from osler.text import escape_controls
 from osler.trace import Event, SourcesPlanned, Started
@@ -138,7 +141,7 @@ def test_what_stands_around_a_chinese_answer_is_chinese(
     shown = text_of(run_page(page, with_film=False, with_facts=False, with_passages=False))
     for english in ("How:", "Extractive", "read;", "passages", "quoted", "no_evidence", "nothing"):
         assert english not in shown
-    for chinese_words in ("经过：", "摘引原文", "以下为原文摘句", "没有回答这个问题"):
+    for chinese_words in ("经过：", "摘引原文", "均为原文摘句", "没有回答这个问题"):
         assert chinese_words in shown
 
 
@@ -229,3 +232,19 @@ def test_rich_markup_in_a_text_is_escaped(passage: Passage) -> None:
 )
 def test_numbers_are_short(value: float, words: str) -> None:
     assert format_number(value) == words
+
+
+@pytest.mark.parametrize("width", range(4, 40))
+def test_a_chinese_line_breaks_neither_in_a_number_nor_before_a_mark_or_a_stop(width: int) -> None:
+    text = (
+        "机械二尖瓣者为2.5～3.5。[1] 汉族人群（HLA-B*15:02）慎用5%溶液；3/4合格，见“表”。[R2] 停药"
+    )
+    lines = plain_text(text).wrap(Console(width=width), width)
+    whole = [line.plain.strip() for line in lines]
+    assert "".join(whole).replace(" ", "") == text.replace(" ", "")
+    assert max(map(cell_len, whole)) <= width
+    cut = "|".join(whole)
+    if width > 15:  # nothing that stays together is longer than a line
+        assert not re.search(r"[（“]\||\|[，。；：！？、）”\[]", cut)
+        assert "2.5～3.5。[1]" in cut
+        assert "（HLA-B*15:02）" in cut

@@ -100,6 +100,29 @@ def test_a_second_document_of_the_same_name_is_a_counted_drop(
     assert kb.info().sources[0].drops == {"duplicate document id": 1}
 
 
+def test_identifiers_that_differ_in_a_sign_are_those_of_several_documents(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    own = [("a/b", "A", "Of one."), ("a b", "B", "Of two."), ("a-b", "C", "Of three.")]
+    first, second = (
+        jsonl(tmp_path / "1.jsonl", *own[:2], ("a b", "B", "Of a misprint.")),
+        jsonl(tmp_path / "2.jsonl", own[2]),
+    )
+    for _ in range(2):
+        kb.add([first, second], source="book")
+        told = {d[0].text: d[0].id for d in kb.read_documents("book")}
+        assert [*told] == ["Of one.", "Of two.", "Of three."]
+        assert told["Of one."] == "book:a-b#0"
+    jsonl(second, own[2], ("c", "C", "Of four."))
+    kb.add([first, second], source="book")
+    assert told.items() < {d[0].text: d[0].id for d in kb.read_documents("book")}.items()
+    (lost,) = kb.dead_letters()
+    assert (Path(lost.path).name, lost.record, lost.reason) == (
+        *("1.jsonl", 3),
+        "duplicate document id",
+    )
+
+
 def test_a_double_comes_in_once_its_original_is_gone(kb: KnowledgeBase, tmp_path: Path) -> None:
     first = jsonl(tmp_path / "a.jsonl", ANAEMIA)
     second = jsonl(tmp_path / "b.jsonl", ("anaemia", "Anaemia", "Another text."))

@@ -66,6 +66,11 @@ def test_building_again_encodes_nothing_and_changes_nothing(kb: KnowledgeBase) -
     assert again.snapshot == first.snapshot
 
 
+def test_before_the_first_build_every_passage_waits(kb: KnowledgeBase) -> None:
+    assert kb.info().pending == 20
+    assert "it is not built: 20 of 20 passages want a vector" in kb.verify()
+
+
 def test_only_what_is_new_is_encoded(kb: KnowledgeBase, tmp_path: Path) -> None:
     kb.build(HashingEncoder())
     kb.add([write_corpus(tmp_path / "zinc.jsonl", 5, "zinc")], source="book")

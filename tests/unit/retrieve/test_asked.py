@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from osler.kb.base import KnowledgeBase
+from osler.kb.search.base import PassageFilter
 from osler.retrieve.asked import (
     AskedQuestion,
     BaseVocabulary,
@@ -17,7 +20,9 @@ from osler.retrieve.asked import (
     asks_something,
     strip_courtesies,
 )
+from osler.retrieve.hybrid import question_reader
 from osler.retrieve.lexicon import Lexicon
+from osler.types import Passage
 from osler_lab.testing.scripted import HashingEncoder
 
 READER = QuestionReader()
@@ -172,6 +177,16 @@ def test_a_word_that_the_base_has_or_that_is_near_to_none_stays() -> None:
     reader = QuestionReader(vocabulary("pneumonia", "pneumonias"))
     for question in ("How is pneumonia treated?", "How is zorbanexil dosed?"):
         assert reader.read(question).mended == ()
+
+
+def test_no_word_is_mended_to_one_that_stands_in_no_source_searched(tmp_path: Path) -> None:
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        kb.put([Passage("book:a#0", "Iron is given.", "book", "Iron")])
+        kb.put([Passage("emr:1#0", "Mr Kowalczewski has jaundice.", "emr", "Record")])
+        asked = "What has Kowalczevski?"
+        named = question_reader(kb, PassageFilter(("emr",))).read(asked)
+        assert named.mended == (("Kowalczevski", "kowalczewski"),)
+        assert question_reader(kb).read(asked).mended == ()
 
 
 @pytest.mark.parametrize(

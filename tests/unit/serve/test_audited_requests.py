@@ -27,10 +27,12 @@ from served import (
     serving_settings,
     start_run,
 )
+from typer.testing import CliRunner
 
 from osler.audit.entries import log_folder
 from osler.audit.log import ENTRIES, PUBLIC
 from osler.build.resource_cache import ResourceCache
+from osler.cli import app
 from osler.errors import StorageFailed
 from osler_lab.testing.scripted import HashingEncoder
 from osler_serve.app import build_state
@@ -106,6 +108,19 @@ def test_each_field_that_the_file_on_the_ai_act_names_is_in_what_was_written(
         for what, named in duty["fields"].items()
     ]
     assert [one for one in lost if one[2]] == []
+
+
+def test_a_proof_is_asked_for_as_a_trace_is(
+    recorded: ServedOsler, client: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = start_run(client)
+    read_stream(client, run)
+    recorded.wait_for_runs()
+    monkeypatch.setenv("OSLER__HOME", str(recorded.site.settings.home))
+    for word in ("last", run[:-1], run):
+        told = CliRunner().invoke(app, ["audit", word])
+        assert run in json.loads(told.stdout)["entry"], word
+    assert CliRunner().invoke(app, ["audit", "nix"]).exit_code == 2
 
 
 def test_proof_of_a_run_is_checked_by_a_script_of_its_own(

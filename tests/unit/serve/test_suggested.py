@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from osler.sources.catalogue import TABLE
 from osler.types import Locator, Passage, Question
 from osler_serve.suggested import MOST, suggest_questions
 
@@ -43,6 +44,12 @@ def test_what_is_cited_asked_empty_of_meaning_or_foreign_is_left_out() -> None:
         passage("Rheumatology", "Gout > Diet", "Other words."),
     ]
     assert suggest_questions(ASKED, found, [cited]) == ["Gout: what about diet?"]
+
+
+def test_a_row_of_a_table_whose_section_is_a_file_s_name_makes_no_question() -> None:
+    place = Locator(section="csv doses", kind=TABLE)
+    row = Passage("ward:csv-doses-2#0", "drug: Gout mix; dose: 1", "ward", "Gout", place)
+    assert suggest_questions(ASKED, [row]) == []
 
 
 def test_beside_an_answer_nothing_of_another_subject_is_asked() -> None:

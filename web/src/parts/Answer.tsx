@@ -129,7 +129,7 @@ function Steps({ run, speak }: { run: Run; speak: Tongue }) {
 }
 
 // What stands in words of the page's own beside it: that it is quotes, and how sure it is.
-const SAID = /Quotations\. No writing model is set up\.|(It is uncertain whether t|T)hese quotations [\w ]*answer the question\.|以下为原文摘句。未设置用于撰写的模型。|(尚不确定)?这些原文[^。]*回答了该问题。/g;
+const SAID = /Quotations\. No writing model is set up\.|(It is uncertain whether t|T)hese quotations [\w ]*answer the question\.|(以下|均)为原文摘句。未设置用于撰写的模型。|(尚不确定)?这些原文[^。]*回答了该问题。/g;
 
 // How the answer was worded and how sure it is, in a line; figures stand with how it was answered.
 function Surety({ run, speak, lit }: { run: Run; speak: Tongue; lit: Lit }) {

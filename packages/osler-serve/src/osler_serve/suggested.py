@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from osler.retrieve import STOP_WORDS
+from osler.sources.catalogue import TABLE
 from osler.text import language_of
 from osler.types import Passage, Question
 
@@ -75,6 +76,8 @@ def suggest_questions(
     for passage in found:
         parts = [part.strip() for part in passage.locator.section.split(" > ") if part.strip()]
         if not parts or passage.language != question.language or passage.heading in known:
+            continue
+        if passage.locator.kind == TABLE:  # its section is the file's name
             continue
         known.add(passage.heading)
         subject = _subject_of(passage)

@@ -220,6 +220,15 @@ def test_of_quotes_the_best_is_the_answer_and_the_others_follow_once_by_source()
     assert "“Halve below 45.”" in rest[0]
 
 
+def test_what_is_nearest_stands_behind_the_words_that_announce_it() -> None:
+    near = Statement("What was found does not say this directly; nearest to it, under “Diabetes”:")
+    cited = cite(GUIDE, "Check eGFR.")
+    answer = Answer((near, Statement(cited.quote, (1,))), (replace(cited, use="nearest"),))
+    shown = replace(exported(), solution=Solution(answer, Halt.NO_EVIDENCE, ""))
+    text = read_back("markdown", write_export([shown], "markdown"))
+    assert text.index("nearest to it") < text.index("Check eGFR. [1]") < text.index("References")
+
+
 def test_pdf_opens_in_pypdf_with_its_chinese() -> None:
     pages = pypdf.PdfReader(io.BytesIO(write_export([exported()], "pdf"))).pages
     text = "\n".join(page.extract_text() for page in pages)

@@ -217,5 +217,5 @@ async def test_chinese_sentences_are_joined_without_a_space(play: Play) -> None:
     model = ScriptedModel(["口服铁剂治疗缺铁性贫血。此句不要。", "所以答案是铁剂。"])
     played = await play({"kind": "fs-rag"}, question, model, {"": [iron]})
     assert played.queries == [question.text, "口服铁剂治疗缺铁性贫血。"]
-    assert played.solution.answer.text == "口服铁剂治疗缺铁性贫血。 [1]所以答案是铁剂。"
+    assert played.solution.answer.text == "口服铁剂治疗缺铁性贫血。[1] 所以答案是铁剂。"
     assert played.run.usage.searches == 2

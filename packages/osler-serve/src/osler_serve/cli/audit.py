@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osler.cli.session import PARTIAL, CliSession, write_json
+from osler.errors import UnknownRun
 
 if TYPE_CHECKING:
     from osler.settings import Settings
@@ -20,8 +22,8 @@ def audit(
     run: Annotated[
         str | None,
         typer.Argument(
-            help="Id of a recorded run: print its proof as JSON, its answer and files, and that"
-            " the log holds them."
+            help='The start of a run\'s id, "last", or its folder: print its proof as JSON, its'
+            " answer and files, and that the log holds them."
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many to show, newest first.")] = 20,
@@ -54,10 +56,14 @@ def audit(
 
     `examples/06_verify_an_audit_proof.py` checks a proof and needs only `cryptography`.
     """
+    from osler.build.privacy import open_runs
+    from osler.cli.traces import find_run
     from osler_serve.ops import audit_proofs as log
 
     settings = here.load_settings()
     if run is not None:
+        with suppress(UnknownRun):  # the log may know one whose files are gone
+            run = find_run(run, settings.runs.path, open_runs(settings)).parent.name
         write_json(log.prove_run(settings, run))
         return
     if accept:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,8 @@ import typer
 from osler.cli.options import JsonSession
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from osler.answer.export import ExportedAnswer
     from osler.runs.threads import Thread
     from osler.settings import Settings
@@ -96,15 +99,29 @@ def thread(
 
 
 def _show_thread(here: JsonSession, settings: Settings, thread: Thread) -> None:
-    from osler.answer.export.texts import write_markdown
-    from osler.text import escape_controls
-
     if here.json:
         here.show(asdict(thread))
         return
-    text = write_markdown(_exported_turns(settings, thread)).decode()
-    # As it is: a console would break a heading in two.
-    sys.stdout.write(f"{escape_controls(text)}\n")
+    from rich.console import Group
+
+    lines = _thread_lines(_exported_turns(settings, thread))
+    here.make_console().print(Group(*islice(lines, 1, None)))
+
+
+_STYLES = {"title": "bold", "heading": "bold underline", "danger": "bold red", "note": "italic"}
+
+
+def _thread_lines(turns: Iterable[ExportedAnswer]) -> Iterator[Text]:
+    """The blocks of each turn, each behind an empty line but the items of a list."""
+    from osler.answer.export.layout import lay_out
+    from osler.cli.tables import plain_text
+
+    for block in chain.from_iterable(map(lay_out, turns)):
+        if block.kind != "item":
+            yield plain_text("")
+        mark = {"item": "- ", "danger": "! "}.get(block.kind, "")
+        link = f" <{block.url}>" if block.url else ""
+        yield plain_text(f"{mark}{block.text}{link}", _STYLES.get(block.kind, ""))
 
 
 def _replay_turns(here: JsonSession, settings: Settings, thread: Thread) -> None:
@@ -122,8 +139,6 @@ def _ask_again(
     names: list[str],
     repeated: AgainOptions,
 ) -> None:
-    from itertools import islice
-
     from osler.kb.upkeep import tick_every
     from osler.runs.threads import ThreadStore
 

@@ -21,7 +21,7 @@ from osler.audit.checkpoints import (
 )
 from osler.audit.entries import RUN_FILES, anchor_places, audit_places, log_folder, make_log
 from osler.audit.log import ENTRIES, PUBLIC, storage_errors
-from osler.errors import BadConfig, BadRun, StorageFailed, translate_os_errors
+from osler.errors import BadConfig, BadRun, StorageFailed, UnknownRun, translate_os_errors
 from osler.settings import Settings
 
 
@@ -67,14 +67,14 @@ def read_entries(settings: Settings) -> list[dict[str, Any]]:
 def prove_run(settings: Settings, run: str) -> dict[str, Any]:
     """All that a stranger needs to see that the run was recorded, and as what.
 
-    Raises `BadRun` for a run that the log does not know, or whose files are gone.
+    Raises `UnknownRun` for one that the log does not know, `BadRun` where its files are gone.
     """
     folder = log_folder(settings)
     lines, head = read_lines(folder), read_head(folder)
     index = _find_run(lines, run)
     if index is None or head is None:
         fix = "`osler audit` lists them"
-        raise BadRun(f"the audit log knows no run {run!r}", fix=fix)
+        raise UnknownRun(f"the audit log knows no run {run!r}", fix=fix)
     place = settings.runs.path / run
     with translate_os_errors(f"the files of the run {run} are gone", BadRun):
         files = {name: (place / file).read_text("utf-8") for name, file in RUN_FILES.items()}

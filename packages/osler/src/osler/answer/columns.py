@@ -93,7 +93,8 @@ async def weigh_rows(
 ) -> list[QuoteCandidate]:
     """The sentences anew where the first is a row that the question names, or the one that stands
     `alone`: others of its table are at most as likely, and what is not of a table comes before it
-    where that is likelier."""
+    where that is likelier. Beside a row that the question names, others of its table go."""
+    found = _without_others(asked, found)
     row = _read_row(asked, found, hits, alone)
     if row is None:
         return list(found)
@@ -129,6 +130,21 @@ def names_row(asked: AskedQuestion, hits: Sequence[Hit]) -> bool:
     )
 
 
+def _without_others(asked: AskedQuestion, found: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
+    names = {one.hit: _read_name(one.hit) for one in found if _is_row(one.hit)}
+    named = [(_table_of(hit), _words(name)) for hit, name in names.items() if _names(asked, name)]
+
+    def may_stay(one: QuoteCandidate) -> bool:
+        # "Metformin" stands for "Metformin modified release", too.
+        title, table = _words(one.hit.passage.title), _table_of(one.hit)
+        own = [words <= title for of, words in named if of == table and one.hit in names]
+        return any(own) or not own
+
+    kept = [one for one in found if may_stay(one)]
+    # In Chinese half a name is enough: it may be another's, and the first stays first.
+    return kept if kept[:1] == [*found[:1]] or not has_cjk(asked.text) else list(found)
+
+
 def _read_row(
     asked: AskedQuestion, found: Sequence[QuoteCandidate], hits: Sequence[Hit], alone: str
 ) -> NamedRow | None:
@@ -142,13 +158,16 @@ def _read_row(
     if not (named or is_alone):
         return None
     is_named = _names(asked, first.title) or (names[0] in named and names.count(names[0]) == 1)
-    table = first.source, first.locator.section
-    of_table = [h.passage for h in hits if (h.passage.source, h.passage.locator.section) == table]
+    of_table = [hit.passage for hit in hits if _table_of(hit) == _table_of(found[0].hit)]
     cells = [(cell[1], cell[2], one.title) for one in of_table for cell in _CELL.finditer(one.text)]
     keys = {column for column, value, title in cells if _begins(title, value)}
     columns = tuple(dict.fromkeys(column for column, _, _ in cells if column not in keys))
     left = _without_name(asked.text, first.title)
     return NamedRow(found[0], left, columns, is_alone or is_named) if columns else None
+
+
+def _table_of(hit: Hit) -> tuple[str, str]:
+    return hit.passage.source, hit.passage.locator.section
 
 
 def _is_row(hit: Hit) -> bool:

@@ -25,7 +25,7 @@ from osler.types import Answer, Authorship, Hit, Language, Question, Statement, 
 
 NOTE = {
     "en": "Quotations. No writing model is set up.",
-    "zh": "以下为原文摘句。未设置用于撰写的模型。",
+    "zh": "均为原文摘句。未设置用于撰写的模型。",
 }
 
 _DECIDED_NOTE = {
@@ -113,9 +113,10 @@ class ExtractiveComposer:
         least = FURTHER[question.language]
         all_of = 0.0 if picked else least
         quotes = choose_quotes(weighed.quotes, self.statements, all_of, goes_on=chosen is None)
-        notes = [NOTE[question.language]] if quotes else [nothing]
         wants_near = self.nearest and chosen is None
         near = choose_quotes(weighed.near, self.statements, least) if wants_near else []
+        # What is nearest is introduced as such.
+        notes = [NOTE[question.language]] if quotes else [] if near else [nothing]
         notes += _describe_spelling(question, hits)
         notes += self._describe_choice(question, decision, verdict, chosen)
         if self.picker and chosen is None and weighed.read and not (picked is None and run.spent):

@@ -76,7 +76,7 @@ def require_passing(settings: Settings, kb: KnowledgeBase, sources: tuple[str, .
     chosen = settings.retrieve
     if chosen.kinds:
         with kb.readers.borrow() as db:
-            known = [*KIND_NAMES, *list_kinds(db)]
+            known = [*KIND_NAMES, *list_kinds(db, settings.access.may_open)]
         if unknown := [kind for kind in chosen.kinds if fold_kind(kind) not in known]:
             there = ", ".join(list(dict.fromkeys(known))[:_KINDS])
             raise BadFilter(f"no text is of the kind {unknown[0]!r}", fix=f"choose from {there}")

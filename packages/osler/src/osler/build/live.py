@@ -15,6 +15,7 @@ from osler.build.knowledge import (
     make_retriever,
     open_knowledge_base,
     pool_relevance,
+    search_filter,
     searched_sources,
 )
 from osler.build.models import (
@@ -91,7 +92,8 @@ def with_knowledge(
     require_trusted_hosts(settings, every, roles=roles_of(settings))
 
     day = settings.retrieve.known_day
-    rarity, reader = partial(kb.term_rarity, as_of=day), question_reader(kb, day)
+    held = search_filter(settings, tuple(source for source in every if source in kb.sources))
+    rarity, reader = partial(kb.term_rarity, as_of=day), question_reader(kb, held)
 
     def make_search(sources: tuple[str, ...]) -> Retriever:
         plain = make_retriever(settings, kb, chosen, sources, second)

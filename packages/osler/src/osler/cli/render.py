@@ -317,7 +317,7 @@ def passages_page(passages: Sequence[Passage], wanted: str) -> Group:
 
 def mark_quotes(group: Sequence[tuple[str, Evidence]]) -> Text:
     """The text of a passage with its quotes, which do not overlap, set off, and their marks."""
-    text, at, marked = group[0][1].passage.text, 0, Text()
+    text, at, marked = group[0][1].passage.text, 0, plain_text("")
     for mark, evidence in sorted(group, key=lambda pair: pair[1].start):
         marked.append(escape_controls(text[at : evidence.start]))
         marked.append(f"{OPEN}{escape_controls(evidence.quote)}{CLOSE}", style="bold")

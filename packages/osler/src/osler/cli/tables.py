@@ -12,6 +12,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
+from osler.cli.chinese_lines import WrappedText
 from osler.cli.words import say, say_all
 from osler.reports import age_at
 from osler.text import escape_controls
@@ -224,7 +225,7 @@ def plain_table(rows: Iterable[Sequence[str]]) -> Table:
 
 def plain_text(words: str, style: str = "") -> Text:
     """A cell or a line, without what a terminal would obey instead of show."""
-    return Text(escape_controls(words), style=style)
+    return WrappedText(escape_controls(words), style=style)
 
 
 def age_notes(answer: Answer, passage: Passage, run: str) -> list[str]:

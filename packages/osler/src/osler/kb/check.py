@@ -131,7 +131,7 @@ def read_info(db: sqlite3.Connection, path: Path) -> KnowledgeBaseInfo:
         dimension=int(read_meta(db, "dimension") or 0),
         snapshot=read_meta(db, "snapshot"),
         built=index.is_built(db),
-        pending=leases.count_pending(db),
+        pending=index.count_waiting(db),
         size=sum(file.stat().st_size for file in path.glob("*") if file.is_file()),
         snapshots=len(list((path / "snapshots").glob("*.sqlite"))),
         languages=tuple(read_meta(db, "languages").split()),
@@ -319,7 +319,7 @@ def _find_bad_vectors(db: sqlite3.Connection) -> Iterator[str]:
 
 
 def _find_bad_build(db: sqlite3.Connection) -> Iterator[str]:
-    missing = leases.count_pending(db)
+    missing = index.count_waiting(db)
     if not index.is_built(db):
         yield f"it is not built: {missing:,} of {index.count_passages(db):,} passages want a vector"
         return

@@ -61,9 +61,11 @@ class BaseVocabulary:
         self,
         rarity: Callable[[Sequence[str]], Mapping[str, float]],
         near: Callable[[str], Sequence[str]],
+        is_found: Callable[[str], bool] = lambda _: True,
     ) -> None:
-        """`rarity` gives inverse document frequencies; `near` terms that begin like a word."""
-        self._near = near
+        """`rarity` gives inverse document frequencies; `near` terms that begin like a word, of
+        which those that `is_found` denies are not told."""
+        self._near, self._is_found = near, is_found
         self._rarity = rarity
 
     def mend_word(self, word: str) -> str:
@@ -72,8 +74,8 @@ class BaseVocabulary:
         unknown, rarest = self._rarity([plain])[plain], self._rarity(["zq"])["zq"]
         if unknown < rarest:
             return ""
-        meant = get_close_matches(plain, self._near(plain), 1, _LIKE)
-        return _whole_word(meant[0]) if meant else ""
+        meant = map(_whole_word, get_close_matches(plain, self._near(plain), 3, _LIKE))
+        return next(filter(self._is_found, meant), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,7 @@ def retriever_over(
     `KnowledgeBase.count_unindexed`.
     """
     waiting = kb.count_unindexed(encoder.identity if encoder else None)
-    reader = question_reader(kb, within.as_of)
+    reader = question_reader(kb, within)
     if encoder is None or fusion.dense_weight == 0 or not kb.has_vectors(encoder.identity):
         return LexicalRetriever(kb, within, reader)
     if waiting:
@@ -234,8 +234,16 @@ def search(
     return retriever_over(kb, encoder, within).search_index(text, k)
 
 
-def question_reader(kb: KnowledgeBase, as_of: int | None = None) -> QuestionReader:
+def question_reader(kb: KnowledgeBase, within: PassageFilter = EVERYTHING) -> QuestionReader:
     """What reads questions to a knowledge base: it mends spelling by the base's own words, with
-    `as_of` by those of documents up to this day, as 20240131."""
-    words = partial(kb.term_rarity, as_of=as_of), partial(kb.near_terms, as_of=as_of)
-    return QuestionReader(BaseVocabulary(*words))
+    `within.as_of` by those of documents up to this day. No word is told that stands in no passage
+    within: it may be a patient's name."""
+    rarity, near = (
+        partial(kb.term_rarity, as_of=within.as_of),
+        partial(kb.near_terms, as_of=within.as_of),
+    )
+
+    def is_found(word: str) -> bool:
+        return bool(kb.by_words([word], k=1, within=within))
+
+    return QuestionReader(BaseVocabulary(rarity, near, is_found))

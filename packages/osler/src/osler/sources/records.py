@@ -6,7 +6,7 @@ Nothing is swallowed: `Drop` is a value, counted and shown by `osler kb info`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -53,6 +53,8 @@ class Document:
     """Path or address it first came from, where that is not the file it is read from."""
     checksum: str = ""
     """SHA-256 of the file at `origin`, in hexadecimal."""
+    name: str = field(default="", compare=False)
+    """Its identifier as its publisher writes it: tells "a/b" from "a b", whose `id` is one."""
     source: str = ""
     """The source it was exported from; "" for other formats."""
     authors: tuple[str, ...] = ()

@@ -271,7 +271,8 @@ class Answer:
         if self.authorship is Authorship.WRITTEN:
             return self.statements
         quotes = {one.quote for one in self.evidence}
-        return (*self.statements[:1], *(s for s in self.statements[1:] if s.text not in quotes))
+        best = next((one for one in self.statements if one.text in quotes), None)
+        return tuple(one for one in self.statements if one is best or one.text not in quotes)
 
     @property
     def claims(self) -> tuple[Statement, ...]:
@@ -305,17 +306,18 @@ class Answer:
 
     def _spaced_statements(self) -> Iterator[tuple[str, Statement]]:
         """Each statement after what parts it from the one before; an item of a list has a line
-        of its own."""
-        plain, before = "" if self.language == "zh" else " ", None
+        of its own, and in Chinese, which has no blanks, a mark has one behind it."""
+        plain, before = "", None
         for statement in self.statements:
             item = _LIST_ITEM.match(statement.text) is not None
             yield "" if before is None else "\n" if item or before else plain, statement
-            before = item
+            before, plain = item, " " if statement.cites or self.language != "zh" else ""
 
     def _mark(self, statement: Statement) -> str:
         own = self.marks
         marks = "".join(own[number - 1] for number in statement.cites)
-        return f"{statement.text} {marks}" if marks else statement.shown_in(self.language)
+        blank = " " if self.language != "zh" else ""
+        return f"{statement.text}{blank}{marks}" if marks else statement.shown_in(self.language)
 
 
 DangerKind = Literal["emergency", "self-harm"]

@@ -353,9 +353,12 @@ def count_unindexed(db: sqlite3.Connection, encoder: str | None) -> int:
     stored = read_meta(db, "encoder")
     if encoder is not None and encoder != stored and (is_built(db) or stored != NO_ENCODER):
         raise other_encoder_error(stored, encoder)
-    if is_built(db):
-        return 0
-    # Before the first build nobody has said which languages get vectors: all are missing.
+    return 0 if is_built(db) else count_waiting(db)
+
+
+def count_waiting(db: sqlite3.Connection) -> int:
+    """Counts the passages that want a vector: all before the first build, since nobody has said
+    which languages get vectors."""
     return leases.count_pending(db) if is_begun(db) else count_passages(db)
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _FLUSH = 512
 _BY_ID = (
-    "SELECT number, file, version, digest, mark, path, member FROM document"
+    "SELECT number, file, version, digest, mark, path, member, document.name FROM document"
     " JOIN file ON file.id = document.file WHERE document.source = ? AND document.id = ?"
 )
 _BY_MARK = "SELECT number, id, file FROM document WHERE mark = ? AND source = ?"
@@ -57,6 +57,7 @@ class _StoredDocument(NamedTuple):
     mark: bytes
     path: str
     member: str
+    name: str
 
 
 class DocumentUpsert:
@@ -138,7 +139,8 @@ class DocumentUpsert:
             new = prepare.rename_document(named, count)
             stored = self._find_stored(new)
         if stored is not None and not self._is_superseded(stored, new):
-            reason = prepare.OLDER if new.document.version else prepare.DUPLICATE
+            same = prepare.DOUBLE if stored.mark == new.mark else prepare.DUPLICATE
+            reason = prepare.OLDER if new.document.version else same
             return self._drop_document(new, reason, new.document.id, record)
         if self._some_deleted and self._is_withdrawn(new.document.id):
             return self._drop_document(new, prepare.WITHDRAWN, new.document.id, record)
@@ -164,8 +166,10 @@ class DocumentUpsert:
         return None if row is None else _StoredDocument(*row)
 
     def _is_namesake(self, stored: _StoredDocument, new: PreparedDocument) -> bool:
-        """Returns whether the two have other words, and one id because "a.txt" lies beside "a.md":
-        it is made of the file's place."""
+        """Returns whether the two have one id though they are two: identifiers that differ in a
+        sign, or other words and the place of a file, where "a.txt" lies beside "a.md"."""
+        if stored.name and new.document.name:
+            return stored.name != new.document.name
         is_other = stored.file != self._file and stored.mark != new.mark
         return is_other and not new.document.version and new.document.id.startswith(self._place)
 
@@ -202,13 +206,13 @@ class DocumentUpsert:
         document = new.document
         number = self._db.execute(
             "INSERT INTO document(source, id, title, file, year, lang, kinds, retracted, trust,"
-            " version, origin, checksum, added, mark, digest, date)"
-            " VALUES (?,?,?,?, ?,?,?,?,?, ?,?,?,?,?,?,?)",
+            " version, origin, checksum, added, mark, digest, date, name)"
+            " VALUES (?,?,?,?, ?,?,?,?,?, ?,?,?,?,?,?,?,?)",
             (
                 *(self._source, document.id, document.title, self._file),
                 *(document.year, document.language, new.kinds, document.retracted, new.trust),
                 *(document.version, document.origin, document.checksum, self._now),
-                *(new.mark, new.digest, document.date),
+                *(new.mark, new.digest, document.date, document.name),
             ),
         ).lastrowid
         insert_work(self._db, number or 0, document)
@@ -236,14 +240,14 @@ class DocumentUpsert:
         columns = (
             *(self._file, document.title, document.year, document.language, new.kinds),
             *(document.retracted, new.trust, document.version, document.origin),
-            *(document.checksum, new.mark, document.date),
+            *(document.checksum, new.mark, document.date, document.name),
         )
         done = self._db.execute(
             "UPDATE document SET file = ?1, title = ?2, year = ?3, lang = ?4, kinds = ?5,"
             " retracted = ?6, trust = ?7, version = ?8, origin = ?9, checksum = ?10, mark = ?11,"
-            " date = ?12 WHERE number = ?13 AND (file, title, year, lang, kinds, retracted, trust,"
-            " version, origin, checksum, mark, date)"
-            " IS NOT (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            " date = ?12, name = ?13 WHERE number = ?14 AND (file, title, year, lang, kinds,"
+            " retracted, trust, version, origin, checksum, mark, date, name)"
+            " IS NOT (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
             (*columns, stored.number),
         )
         insert_work(self._db, stored.number, document)

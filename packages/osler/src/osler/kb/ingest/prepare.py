@@ -238,8 +238,12 @@ def _make_prepared(
 
 
 def rename_document(prepared: PreparedDocument, number: int) -> PreparedDocument:
-    """The document under another id: "af.2" for "af" and 2."""
-    id = f"{prepared.document.id}.{number}"
+    """The document under another id: "af.2" for "af" and 2; by its publisher's name, whose numbers
+    may be those of others, where it has one."""
+    id, name = prepared.document.id, prepared.document.name
+    if name:
+        id = make_slug(f"{id}-{blake2b(name.encode(), digest_size=4).hexdigest()}")
+    id = id if name and number == 2 else f"{id}.{number}"
     rows = tuple(
         row._replace(passage=replace(row.passage, id=f"{row.passage.source}:{id}#{n}"))
         for row in prepared.rows
@@ -289,6 +293,7 @@ _UNREADABLE = BROKEN | {
     *("archive in an archive", "name is not text", "line too long", "no record", "no id"),
     *("not GB18030", "neither UTF-8 nor GB18030", "unreadable page", "page without text"),
     *("no PMID", "no citation", "malformed row", "not JSON", "not UTF-8", "not a JSON object"),
+    DUPLICATE,
 }
 
 

@@ -135,10 +135,13 @@ def allowed_by(db: sqlite3.Connection, within: PassageFilter) -> Callable[[Ranki
     return keep_allowed
 
 
-def list_kinds(db: sqlite3.Connection) -> list[str]:
-    """The publication types of the documents, folded, the commonest first."""
-    rows = db.execute("SELECT kinds FROM document WHERE kinds != ''")
-    counts = Counter(fold_kind(kind) for (kinds,) in rows for kind in kinds.split("\n"))
+def list_kinds(db: sqlite3.Connection, may_open: Callable[[str, str, str], bool]) -> list[str]:
+    """The publication types of the documents that may be opened (`AccessSettings.may_open`),
+    folded, the commonest first."""
+    counts = Counter[str]()
+    for source, id, kinds in db.execute("SELECT source, id, kinds FROM document WHERE kinds != ''"):
+        if all(may_open(source, f"{source}:{id}", kind) for kind in kinds.split("\n")):
+            counts.update(map(fold_kind, kinds.split("\n")))
     return [kind for kind, _ in counts.most_common()]
 
 

@@ -36,8 +36,10 @@ _PMID = re.compile(r"\bPMID:(\d+)")
 def add_work_tables(db: sqlite3.Connection) -> None:
     for statement in _TABLES.split(";\n"):
         db.execute(statement)
-    if not has_dates(db):
-        db.execute("ALTER TABLE document ADD COLUMN date TEXT NOT NULL DEFAULT ''")
+    known = {column[1] for column in db.execute("PRAGMA table_info(document)")}
+    for column in ("date", "name"):
+        if column not in known:
+            db.execute(f"ALTER TABLE document ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
 
 
 def has_dates(db: sqlite3.Connection) -> bool:

@@ -52,6 +52,7 @@ class GuidelineJsonl(JsonLinesParser):
             return Drop(where, "no text")
         return Document(
             id=make_slug(name) if name else id_of_record(where),
+            name=name,
             title=title,
             sections=sections,
             language=language_of(text),
@@ -78,6 +79,7 @@ class MedragJsonl(JsonLinesParser):
         section = one_line(text_in(record, "section"))
         return Document(
             id=make_slug(name) if name else id_of_record(where),
+            name=name,
             title=title or (f"PMID {pmid}" if pmid else ""),
             sections=(Section(text, (section,) if section else ()),),
             language=language_of(text),

@@ -75,8 +75,10 @@ class Reference:
         text, kind = clean_text(self.abstract), one_line(self.kind)
         kind = _KINDS.get(kind.casefold(), kind)
         sections = () if self.more and not text else (Section(text or title),)
+        name = pmid or doi or self.key or f"{title} {self.date}"
         return Document(
-            id=make_slug(pmid or doi or self.key or f"{title} {self.date}"),
+            id=make_slug(name),
+            name=name,
             title=title,
             sections=(*sections, *self.more),
             language=language_of(text or title),

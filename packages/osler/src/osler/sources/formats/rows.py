@@ -138,9 +138,11 @@ def record_of(row: Mapping[str, Any], where: str, identifier: str) -> Record:
     group = one_line(_first_field(fields, _GROUP))
     heading = _shorten_question(question)
     path = tuple(part for part in (group, heading if heading != title else "") if part)
+    # An id beside a question often names the dialogue or article that several came from.
+    name = "" if question else _first_field(fields, _ID)
     return Document(
-        # An id beside a question often names the dialogue or article that several came from.
-        id=make_slug(identifier if question else _first_field(fields, _ID) or identifier),
+        id=make_slug(name or identifier),
+        name=name,
         title=title,
         sections=(Section(text, path),),
         language=language_of(text),
