@@ -99,6 +99,16 @@ def test_the_paired_test_sees_what_changed(log: Path) -> None:
     assert one.worse == ()
 
 
+def test_strategies_are_compared_with_the_plan_s_first_whoever_s_file_comes_first(
+    log: Path,
+) -> None:
+    # Files of records are named by host and process: any order may come.
+    with LogWriter(log, "a") as writer:
+        writer.write_record(replace(record("rag:k=5", 0, "A"), when="2026-01-02T00:00:00"))
+    (one,) = compare_logs(log, log)
+    assert (one.first, one.second, one.change.value) == ("direct", "rag:k=5", pytest.approx(0.5))
+
+
 def test_the_markdown_says_what_was_measured_how_and_what_is_left_out(log: Path) -> None:
     text = render_markdown(build_report(log))
     assert "| rag:k=5 | 81.8 [52.3, 94.9] | 81.8 |" in text

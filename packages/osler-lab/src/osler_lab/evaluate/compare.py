@@ -11,6 +11,7 @@ from osler.errors import BadRun
 from osler_lab.evaluate.intervals import Estimate, difference, holm, paired_test
 from osler_lab.evaluate.log import read_records
 from osler_lab.evaluate.measures import BY_NAME, PRIMARY, measure_value
+from osler_lab.evaluate.plan import PLAN, read_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,10 @@ def collect_scores(folder: Path) -> dict[tuple[str, str], tuple[str, Scored]]:
         # All samples of a task are of one kind, so the first decides the measure.
         cell = cells.setdefault((record.strategy, record.sample.task), (name, {}))
         cell[1][record.sample.id] = (score, record.sample.question.text, answer)
-    return dict(cells)
+    # In the plan's order: files of records are read by their names, which host and process make.
+    asked = read_plan(folder).asked if (folder / PLAN).exists() else {}
+    planned = [(label, task) for label, counts in asked.items() for task in counts]
+    return {cell: cells[cell] for cell in dict.fromkeys([*planned, *cells]) if cell in cells}
 
 
 Undecided = Literal["refuse", "leave out", "allow"]
