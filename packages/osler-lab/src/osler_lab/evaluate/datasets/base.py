@@ -66,6 +66,12 @@ class DatasetRow:
         """Flattens a field that holds one text, a list of them, or a list of such lists."""
         return tuple(dict.fromkeys(text for text in _flatten_values(self.data.get(key)) if text))
 
+    def lists_of(self, key: str) -> tuple[tuple[str, ...], ...]:
+        """Returns the texts of each item of a list, without items that have none."""
+        listed = self.data.get(key)
+        items = listed if isinstance(listed, list) else [listed]
+        return tuple(filter(None, (tuple(filter(None, _flatten_values(one))) for one in items)))
+
     def tags_of(self, **keys: str) -> tuple[tuple[str, str], ...]:
         """Makes tags of the fields under these keys, by tag; empty fields make none."""
         named = ((tag, self.optional_text(key)) for tag, key in keys.items())
