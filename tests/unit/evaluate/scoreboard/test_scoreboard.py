@@ -228,6 +228,17 @@ def test_answers_that_are_equally_sure_are_taken_together() -> None:
     assert curve.aurc == 0.5
 
 
+def test_a_tie_is_as_wrong_everywhere_as_in_the_mean_and_weighs_by_its_size() -> None:
+    equal = risk_curve(scored("x", n, float(n < 16), 1, sureness=0.9) for n in range(20))
+    assert equal is not None
+    assert equal.risk.value == pytest.approx(0.2)
+    assert equal.risk.low < 0.2 < equal.risk.high
+    # 90 right ones before 10 wrong ones: the tie of 90 counts 90 times.
+    two = risk_curve(scored("x", n, float(n < 90), 1, sureness=0.9 * (n < 90)) for n in range(100))
+    assert two is not None
+    assert two.aurc == pytest.approx(sum(wrong / (90 + wrong) for wrong in range(1, 11)) / 100)
+
+
 def test_no_claim_is_shown_by_an_interval_that_holds_no_effect() -> None:
     with pytest.raises(ValueError, match="holds no effect"):
         Claim("TC-RAG", "§1", "c", "t", "shown", "m", "w", "s", (0.1, -0.1, 0.3))

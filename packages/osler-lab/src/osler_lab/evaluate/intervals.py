@@ -30,7 +30,7 @@ class Estimate:
         return f"{100 * self.value:.1f} [{100 * self.low:.1f}, {100 * self.high:.1f}]"
 
 
-def proportion(hits: int, n: int) -> Estimate:
+def proportion(hits: float, n: int) -> Estimate:
     """A share with Wilson's score interval, which holds near 0 and 1 and for small n.
 
     Raises `ValueError` unless 0 <= hits <= n and n > 0.
