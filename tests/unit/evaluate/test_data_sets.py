@@ -147,6 +147,13 @@ def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
         DATA_SETS["medqa-us"].read([medqa(tmp_path, GOOD, '{"question": ')])
 
 
+def test_options_of_medmcqa_that_are_counted_from_0_are_refused(tmp_path: Path) -> None:
+    row = {"question": "Which?", "opa": "a", "opb": "b", "opc": "c", "opd": "d"}
+    path = medqa(tmp_path, *({**row, "id": str(n), "cop": n % 4} for n in range(1, 6)))
+    with pytest.raises(MalformedSource, match=r"questions\.jsonl:4: cop counts .* from 0"):
+        DATA_SETS["medmcqa"].read([path])
+
+
 def test_another_encoding_is_named_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "CMB.json"
     path.write_bytes(b"[\n{}]" + "问题".encode("gb18030"))
