@@ -130,6 +130,18 @@ def test_what_no_strategy_of_the_log_did_stands_as_printed_by_the_authors(log: P
     assert "| pubmedqa | Omni-RAG Table 4, SPO Planning | 60.20 |  | Qwen2.5-7B-Instruct; " in text
 
 
+def test_a_printed_figure_says_where_the_data_is_not_the_published_set(log: Path) -> None:
+    report = build_report(log)
+    told = "14 rows of data here, 500 as published; "
+    assert all(told in one.differs for one in (*report.printed, *report.rivals))
+    plan = planning.read_plan(log)
+    whole = {"pubmedqa": replace(plan.tasks["pubmedqa"], rows=500)}
+    planning.save_plan(log, replace(plan, tasks=whole))
+    report = build_report(log)
+    assert report.printed
+    assert not any("as published" in one.differs for one in (*report.printed, *report.rivals))
+
+
 def test_the_leaderboard_of_cmb_has_the_eleven_models_of_the_paper(tmp_path: Path) -> None:
     """TC-RAG Table 4: eleven models and TC-RAG, each with six examinations."""
     question = Question("q1", "Which?", ("a", "b"))
