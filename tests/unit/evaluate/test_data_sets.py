@@ -147,6 +147,13 @@ def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
         DATA_SETS["medqa-us"].read([medqa(tmp_path, GOOD, '{"question": ')])
 
 
+@pytest.mark.parametrize(("text", "said"), [("\n", "no rows"), ("{", "not JSON")])
+def test_a_file_that_cannot_be_read_says_what_to_give(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(MalformedSource, match=said) as refused:
+        DATA_SETS["medqa-us"].read([medqa(tmp_path, text)])
+    assert "as published" in refused.value.fix
+
+
 def test_options_of_medmcqa_that_are_counted_from_0_are_refused(tmp_path: Path) -> None:
     row = {"question": "Which?", "opa": "a", "opb": "b", "opc": "c", "opd": "d"}
     path = medqa(tmp_path, *({**row, "id": str(n), "cop": n % 4} for n in range(1, 6)))

@@ -237,7 +237,10 @@ def _parse_json(path: Path, text: str, line: int = 0) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise MalformedSource(f"{path}:{line or error.lineno}: not JSON: {error.msg}") from error
+        raise MalformedSource(
+            f"{path}:{line or error.lineno}: not JSON: {error.msg}",
+            fix="give the file as published",
+        ) from error
     except RecursionError as error:
         place = f"{path}:{line}" if line else path
         raise MalformedSource(f"{place}: nested too deeply to be data") from error
@@ -255,6 +258,8 @@ def json_records(path: Path, *keys: str) -> Iterator[DatasetRow]:
     Raises `MalformedSource` naming file and line.
     """
     text = read_text(path)
+    if not text.strip():
+        return
     # An array begins with a bracket; a brace without wanted keys is a line of JSON Lines.
     if text.lstrip()[:1] == "{" and not keys:
         # Only "\n" ends a line: JSON strings may hold the other line ends of Unicode.
