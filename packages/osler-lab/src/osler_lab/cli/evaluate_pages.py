@@ -178,9 +178,8 @@ def compare_page(compared: Sequence[PairedComparison], limit: int) -> dict[str, 
         for changes in (pair.worse, pair.better)
         for one in changes[:limit]
     ]
-    left_out = ("test", "unpaired", "better", "worse")
     rows = [
-        {k: v for k, v in asdict(one).items() if k not in left_out}
+        {k: v for k, v in asdict(one).items() if k not in ("test", "better", "worse")}
         | {"n": one.change.n, "verdict": describe_comparison(one)}
         for one in compared
     ]

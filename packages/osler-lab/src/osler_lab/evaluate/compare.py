@@ -95,10 +95,31 @@ def compare_logs(
     ]
     kept = [one for one in compared if one is not None]
     if not kept:
-        raise BadRun(f"{first} and {second} have no sample in common")
+        lone = same and len({label for label, _ in ours}) == 1
+        said = f"{first} has one strategy alone" if lone else ""
+        raise BadRun(said or f"{first} and {second} have no sample in common")
     # One family: every pair that this call compares.
     corrected = holm([one.p for one in kept])
     return [replace(one, corrected=p) for one, p in zip(kept, corrected, strict=True)]
+
+
+def list_uncompared(first: Path, second: Path, compared: Sequence[PairedComparison]) -> list[str]:
+    """Names what stands in no comparison, and says why."""
+    seen = {(label, one.task) for one in compared for label in (one.first, one.second)}
+    lines = []
+    undecided = count_undecided(second) | count_undecided(first)
+    for folder in {path.resolve(): path for path in (first, second)}.values():
+        for label, task in collect_scores(folder):
+            if (label, task) in seen:
+                continue
+            why = "no sample to compare it with"
+            if found := undecided.get((label, task)):
+                why = (
+                    f"in {found[0]} of {found[1]} answers a reader stood in for the method's own"
+                    " decision (--allow-undecided compares them)"
+                )
+            lines.append(f"{label} on {task} in {folder}: {why}")
+    return lines
 
 
 def count_undecided(folder: Path) -> dict[tuple[str, str], tuple[int, int]]:
@@ -132,7 +153,7 @@ def _decided_pairs(
     if refuse and named:
         raise BadRun(
             "answers that are not the method's own decision, but a reader's: " + "; ".join(named),
-            fix="compare other strategies, or take these all the same with --allow-undecided",
+            fix="take them all the same with --allow-undecided",
         )
     return kept
 
