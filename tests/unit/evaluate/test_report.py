@@ -9,6 +9,7 @@ import pytest
 from osler.errors import BadRun
 from osler.trace import Noted
 from osler.types import Question, Usage
+from osler_lab.cli.evaluate_pages import report_page
 from osler_lab.evaluate import measures
 from osler_lab.evaluate import plan as planning
 from osler_lab.evaluate.compare import compare_logs
@@ -332,10 +333,12 @@ def test_the_majority_of_short_answers_and_of_sets_of_options(tmp_path: Path) ->
     ]
     opponents = build_report(log_of(tmp_path / "short", short)).opponents["hotpotqa"]
     assert {name: [o.name for o in found] for name, found in opponents.items()} == {
+        "held": ["majority answer"],
         "em": ["majority answer"],
         "f1": ["majority answer"],
     }
     assert opponents["em"][0].estimate.value == pytest.approx(2 / 3)
+    assert opponents["held"][0].estimate.value == pytest.approx(2 / 3)
     question = Question("q", "?", ("a", "b"))
     sets = [
         SampleRecord(
@@ -351,6 +354,27 @@ def test_the_majority_of_short_answers_and_of_sets_of_options(tmp_path: Path) ->
     assert majority.said == "A B"
     assert majority.estimate.value == pytest.approx(2 / 3)
     assert chance.estimate.value == pytest.approx(1 / 3)  # of the three sets that are not empty
+
+
+def test_a_right_value_in_a_sentence_is_right_where_strategies_are_compared(
+    tmp_path: Path,
+) -> None:
+    made = [
+        SampleRecord(
+            strategy,
+            Sample("sample-formulas", "short", Question("q", "How much?"), Gold((), ("47.3333",))),
+            *("done", "", 1.0, 0),
+            RecordedOutcome(text=said, statements=(RecordedStatement(said),)),
+        )
+        for strategy, said in (("rag", "A long quoted sentence."), ("auto", "It is 47.3 mmHg."))
+    ]
+    folder = log_of(tmp_path / "log", made)
+    (one,) = compare_logs(folder, folder)
+    assert (one.measure, one.change.value) == ("held", 1.0)
+    report = build_report(folder)
+    assert "F1 of tokens" in report_page(report), "both are shown"
+    (majority,) = report.opponents["sample-formulas"]["held"]
+    assert (majority.said, majority.estimate.value) == ("47.3333", 1.0)
 
 
 def test_chance_of_a_task_with_single_and_multiple_choice_is_over_both(tmp_path: Path) -> None:

@@ -131,14 +131,14 @@ def write_page(path: Path, text: str) -> None:
 
 
 def report_page(report: EvaluationReport) -> dict[str, object]:
-    """The primary measures as tables; the rest is in the files."""
+    """The primary measures and F1 as tables; the rest is in the files."""
     tables = {
         figures.measure.title: [
             dict(zip(("strategy", *figures.tasks, "mean"), (name, *cells), strict=True))
             for name, cells in figures.rows
         ]
         for figures in measure_tables(report)
-        if figures.measure.name in set(PRIMARY.values())
+        if figures.measure.name in {*PRIMARY.values(), "f1"}
     }
     return {**tables, "left out": list_exclusions(report)}
 
