@@ -7,9 +7,10 @@ import pytest
 from mannered_runs import IRON, run_mannered
 from manners import REFUSAL, Manners
 
-from osler.answer.abstention import note_languages, read_draft
+from osler.answer import NOT_SEARCHED, NOTHING_SAID
+from osler.answer.abstention import explain_abstention, note_languages, read_draft
 from osler.llm.reading.answers import answer_words, declines
-from osler.trace import Run
+from osler.trace import Budget, BudgetExceeded, PassagesOrdered, Run
 from osler.types import Answer, Evidence, Halt, Hit, Language, Passage, Solution
 
 SAID = IRON.text.split(". ")[0] + "."
@@ -54,6 +55,18 @@ def test_what_the_references_lack_is_no_answer_and_no_refusal(text: str) -> None
     run = Run()
     assert read_draft(text, run) == ""
     assert run.unsaid == ""
+
+
+def test_what_was_read_or_refused_by_the_budget_was_not_left_unsearched() -> None:
+    silent = Solution(Answer(note=NOTHING_SAID["en"]), Halt.NO_EVIDENCE, "nothing was found")
+    planned, spent = Run(), Run(budget=Budget(searches=0))
+    planned.emit(PassagesOrdered(("book:a#0",)))  # found when the plan was made
+    with pytest.raises(BudgetExceeded):
+        spent.require_budget("search")
+    assert [explain_abstention(silent, run).answer.note for run in (planned, spent)] == [
+        NOTHING_SAID["en"]
+    ] * 2
+    assert explain_abstention(silent, Run()).answer.note == NOT_SEARCHED["en"]
 
 
 @pytest.mark.parametrize("text", ANSWERS)

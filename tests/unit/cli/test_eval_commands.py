@@ -75,6 +75,13 @@ def test_data_sets_of_a_folder_are_counted(osler: Any, folder: Path, questions: 
         (["--tasks", "medqa-us", "--strategies", "magic"], "magic", 3),
         (["--tasks", "medqa-us", "--strategies", "rag:k"], "is not KEY=VALUE", 3),
         (["--tasks", "medqa-us", "--strategies", "rag:k:x=1"], "'k' is not KEY=VALUE", 3),
+        (["--tasks", "medqa-us", "--strategies", "rag:"], "'' is not KEY=VALUE", 3),
+        (["--tasks", "medqa-us", "--strategies", "rag:k=3:k=4"], "k is given twice", 3),
+        (
+            ["--tasks", "medqa-us=mine.jsonl,medqa-us=./mine.jsonl", "--strategies", "direct"],
+            "medqa-us is named twice",
+            3,
+        ),
         (
             ["--strategies", "omni-rag", "--ablation", "sources:without-research"],
             "where are the files of pubmedqa",
@@ -88,6 +95,7 @@ def test_data_sets_of_a_folder_are_counted(osler: Any, folder: Path, questions: 
         (["--experiment", "none-such"], "no experiment 'none-such'", 3),
     ],
 )
+@pytest.mark.usefixtures("questions")
 def test_what_cannot_be_run_is_refused_before_anything_is_written(
     osler: Any, folder: Path, arguments: list[str], said: str, code: int
 ) -> None:

@@ -14,6 +14,7 @@ from osler_lab.evaluate.datasets import DATA_SETS, load_dataset
 from osler_lab.evaluate.datasets.base import LoadedDataset, json_records
 from osler_lab.evaluate.datasets.clinical import read_labels
 from osler_lab.evaluate.datasets.longform import inline_options
+from osler_lab.evaluate.metrics.overlap import f1, holds_answer
 
 GOLDEN: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "golden" / "datasets.json").read_text(encoding="utf-8")
@@ -146,6 +147,20 @@ def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
         DATA_SETS["medqa-us"].read([medqa(tmp_path, GOOD, '{"question": ')])
 
 
+@pytest.mark.parametrize(("text", "said"), [("\n", "no rows"), ("{", "not JSON")])
+def test_a_file_that_cannot_be_read_says_what_to_give(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(MalformedSource, match=said) as refused:
+        DATA_SETS["medqa-us"].read([medqa(tmp_path, text)])
+    assert "as published" in refused.value.fix
+
+
+def test_options_of_medmcqa_that_are_counted_from_0_are_refused(tmp_path: Path) -> None:
+    row = {"question": "Which?", "opa": "a", "opb": "b", "opc": "c", "opd": "d"}
+    path = medqa(tmp_path, *({**row, "id": str(n), "cop": n % 4} for n in range(1, 6)))
+    with pytest.raises(MalformedSource, match=r"questions\.jsonl:4: cop counts .* from 0"):
+        DATA_SETS["medmcqa"].read([path])
+
+
 def test_another_encoding_is_named_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "CMB.json"
     path.write_bytes(b"[\n{}]" + "问题".encode("gb18030"))
@@ -219,6 +234,19 @@ def test_a_set_of_answers_is_several_options(tmp_path: Path) -> None:
         ("甲", "乙"),
     )
     assert found.dropped["gold outside the options"].count == 1
+
+
+def test_a_list_of_bioasq_is_answered_by_all_its_items_under_any_of_their_names(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "golden.json"
+    row = {"id": "1", "type": "list", "body": "Which?", "exact_answer": [["x"], ["y", "z"]]}
+    path.write_text(json.dumps({"questions": [row]}), encoding="utf-8")
+    (sample,) = DATA_SETS["bioasq-list"].read([path]).samples
+    golds = sample.gold.texts
+    assert golds == ("x; y", "x; z")
+    assert [any(holds_answer(said, gold) for gold in golds) for said in ("x", "z, x")] == [0, 1]
+    assert f1("x, z", golds) == 1 > f1("x", golds)
 
 
 def test_the_exam_prompt_of_the_paper_frames_a_question(tmp_path: Path) -> None:

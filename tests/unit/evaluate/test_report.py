@@ -9,6 +9,7 @@ import pytest
 from osler.errors import BadRun
 from osler.trace import Noted
 from osler.types import Question, Usage
+from osler_lab.cli.evaluate_pages import report_page
 from osler_lab.evaluate import measures
 from osler_lab.evaluate import plan as planning
 from osler_lab.evaluate.compare import compare_logs
@@ -99,6 +100,16 @@ def test_the_paired_test_sees_what_changed(log: Path) -> None:
     assert one.worse == ()
 
 
+def test_strategies_are_compared_with_the_plan_s_first_whoever_s_file_comes_first(
+    log: Path,
+) -> None:
+    # Files of records are named by host and process: any order may come.
+    with LogWriter(log, "a") as writer:
+        writer.write_record(replace(record("rag:k=5", 0, "A"), when="2026-01-02T00:00:00"))
+    (one,) = compare_logs(log, log)
+    assert (one.first, one.second, one.change.value) == ("direct", "rag:k=5", pytest.approx(0.5))
+
+
 def test_the_markdown_says_what_was_measured_how_and_what_is_left_out(log: Path) -> None:
     text = render_markdown(build_report(log))
     assert "| rag:k=5 | 81.8 [52.3, 94.9] | 81.8 |" in text
@@ -118,6 +129,18 @@ def test_what_no_strategy_of_the_log_did_stands_as_printed_by_the_authors(log: P
     text = render_markdown(report)
     assert "## Rivals, as printed by the authors" in text
     assert "| pubmedqa | Omni-RAG Table 4, SPO Planning | 60.20 |  | Qwen2.5-7B-Instruct; " in text
+
+
+def test_a_printed_figure_says_where_the_data_is_not_the_published_set(log: Path) -> None:
+    report = build_report(log)
+    told = "14 rows of data here, 500 as published; "
+    assert all(told in one.differs for one in (*report.printed, *report.rivals))
+    plan = planning.read_plan(log)
+    whole = {"pubmedqa": replace(plan.tasks["pubmedqa"], rows=500)}
+    planning.save_plan(log, replace(plan, tasks=whole))
+    report = build_report(log)
+    assert report.printed
+    assert not any("as published" in one.differs for one in (*report.printed, *report.rivals))
 
 
 def test_the_leaderboard_of_cmb_has_the_eleven_models_of_the_paper(tmp_path: Path) -> None:
@@ -310,10 +333,12 @@ def test_the_majority_of_short_answers_and_of_sets_of_options(tmp_path: Path) ->
     ]
     opponents = build_report(log_of(tmp_path / "short", short)).opponents["hotpotqa"]
     assert {name: [o.name for o in found] for name, found in opponents.items()} == {
+        "held": ["majority answer"],
         "em": ["majority answer"],
         "f1": ["majority answer"],
     }
     assert opponents["em"][0].estimate.value == pytest.approx(2 / 3)
+    assert opponents["held"][0].estimate.value == pytest.approx(2 / 3)
     question = Question("q", "?", ("a", "b"))
     sets = [
         SampleRecord(
@@ -329,6 +354,37 @@ def test_the_majority_of_short_answers_and_of_sets_of_options(tmp_path: Path) ->
     assert majority.said == "A B"
     assert majority.estimate.value == pytest.approx(2 / 3)
     assert chance.estimate.value == pytest.approx(1 / 3)  # of the three sets that are not empty
+
+
+def test_equal_changes_of_few_samples_have_an_interval(tmp_path: Path) -> None:
+    """Of five samples none differs: up to 43 % of all may (Wilson's bound of 0 of 5)."""
+    made = [gold_record(n, "A") for n in range(5)]
+    made += [replace(one, strategy="rag") for one in made]
+    folder = log_of(tmp_path / "log", made)
+    (one,) = compare_logs(folder, folder)
+    assert one.change.value == 0
+    assert (one.change.low, one.change.high) == pytest.approx((-0.434, 0.434), abs=0.001)
+
+
+def test_a_right_value_in_a_sentence_is_right_where_strategies_are_compared(
+    tmp_path: Path,
+) -> None:
+    made = [
+        SampleRecord(
+            strategy,
+            Sample("sample-formulas", "short", Question("q", "How much?"), Gold((), ("47.3333",))),
+            *("done", "", 1.0, 0),
+            RecordedOutcome(text=said, statements=(RecordedStatement(said),)),
+        )
+        for strategy, said in (("rag", "A long quoted sentence."), ("auto", "It is 47.3 mmHg."))
+    ]
+    folder = log_of(tmp_path / "log", made)
+    (one,) = compare_logs(folder, folder)
+    assert (one.measure, one.change.value) == ("held", 1.0)
+    report = build_report(folder)
+    assert "F1 of tokens" in report_page(report), "both are shown"
+    (majority,) = report.opponents["sample-formulas"]["held"]
+    assert (majority.said, majority.estimate.value) == ("47.3333", 1.0)
 
 
 def test_chance_of_a_task_with_single_and_multiple_choice_is_over_both(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """Answers that a reader gave in a method's stead: marked, noted, and compared only on request."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -72,14 +74,53 @@ def test_a_comparison_with_them_is_refused_unless_it_is_asked_for(log: Path) -> 
     assert [one.second for one in compare_logs(log, log, undecided="allow")] == ["sure", "react"]
 
 
-def test_the_command_line_refuses_and_allows_it(log: Path) -> None:
-    words = ["eval", "report", "--log-dir", str(log), "--against", str(log)]
+def compare(*words: object) -> Any:
+    done = CliRunner().invoke(app, ["--json", "eval", "report", *map(str, words)])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_the_command_line_leaves_them_out_by_name_or_allows_them(log: Path) -> None:
+    words = ("--log-dir", log, "--against", log)
+    told = compare(*words)
+    assert [one["second"] for one in told["compared"]] == ["sure"]
+    assert told["left_out"] == [
+        f"react on pubmedqa in {log}: in 2 of 10 answers a reader stood in for the method's own"
+        " decision (--allow-undecided compares them)"
+    ]
+    allowed = compare(*words, "--allow-undecided")
+    assert [one["second"] for one in allowed["compared"]] == ["sure", "react"]
+    assert allowed["left_out"] == []
+
+
+def test_a_log_with_nothing_else_to_compare_is_refused(log: Path, tmp_path: Path) -> None:
+    with LogWriter(tmp_path, "w") as writer:
+        writer.write_record(record("react", 0, "A", DecidedBy.FALLBACK))
+    words = ["eval", "report", "--log-dir", str(log), "--against", str(tmp_path)]
     refused = CliRunner().invoke(app, words)
     assert refused.exit_code != 0
     assert "--allow-undecided" in refused.output
-    allowed = CliRunner().invoke(app, [*words, "--allow-undecided"])
-    assert allowed.exit_code == 0
-    assert "react" in allowed.output
+
+
+def test_what_only_one_of_two_logs_has_is_counted_and_named(log: Path, tmp_path: Path) -> None:
+    with LogWriter(tmp_path, "w") as writer:
+        for n in range(8):
+            writer.write_record(record("sure", n, "A", DecidedBy.METHOD))
+        writer.write_record(record("new", 0, "A", DecidedBy.METHOD))
+    told = compare("--log-dir", log, "--against", tmp_path)
+    (one,) = told["compared"]
+    assert (one["second"], one["change"]["n"], one["unpaired"]) == ("sure", 8, 2)
+    assert f"rag on pubmedqa in {log}: no sample to compare it with" in told["left_out"]
+    assert f"new on pubmedqa in {tmp_path}: no sample to compare it with" in told["left_out"]
+    words = ["eval", "report", "--log-dir", str(log), "--against", str(tmp_path)]
+    assert "unpaired" in CliRunner().invoke(app, words).stdout
+
+
+def test_a_log_of_one_strategy_has_nothing_to_compare(tmp_path: Path) -> None:
+    with LogWriter(tmp_path, "w") as writer:
+        writer.write_record(record("sure", 0, "A", DecidedBy.METHOD))
+    with pytest.raises(BadRun, match="has one strategy alone"):
+        compare_logs(tmp_path, tmp_path)
 
 
 def test_the_cells_of_a_run_count_them(log: Path) -> None:

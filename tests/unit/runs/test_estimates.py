@@ -74,6 +74,17 @@ def test_of_a_method_of_many_calls_the_least_is_said(tmp_path: Path) -> None:
     assert bounded.calls == CostRange(1, 9)
 
 
+def test_a_method_that_begins_with_its_steps_is_estimated_as_any_other(tmp_path: Path) -> None:
+    fill_base(tmp_path)
+    whole = settings_at(tmp_path, "kag-thinker")
+    found = estimate(
+        whole.model_copy(
+            update={"strategy": whole.strategy.model_copy(update={"decompose": False})}
+        )
+    )
+    assert found.calls == CostRange(1, None)
+
+
 def test_former_runs_give_the_range(tmp_path: Path) -> None:
     settings = settings_at(tmp_path, prices=PRICES)
     run_once(settings, "Lack of it.")

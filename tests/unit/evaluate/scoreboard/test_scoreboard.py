@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 
@@ -150,6 +151,24 @@ def test_conditions_differ_where_any_setting_but_the_strategy_differs(tmp_path: 
     assert not score_log(tmp_path).scores, "who has not tried every question is in no table"
 
 
+def test_questions_in_the_same_words_are_told_apart_by_their_ids(tmp_path: Path) -> None:
+    entrant = replace(planning.make_entrant("rag", settings("texts")), models={"reader": "tiny"})
+    task = EvaluatedTask("set", "choice", "d" * 64, 3, 3)
+    plan = EvaluationPlan(0, {"set": task}, {"rag": entrant}, {"rag": {"set": 3}}, "1")
+    planning.save_plan(tmp_path, plan)
+    with LogWriter(tmp_path) as writer:
+        for id, text, gold in (("1", "Which?", "A"), ("2", "Which?", "B"), ("3", "What?", "A")):
+            sample = Sample("set", "choice", Question(id, text, ("x", "y")), Gold((gold,)))
+            outcome = RecordedOutcome("A", decided="reader")
+            writer.write_record(SampleRecord("rag", sample, "done", "2026", 1, 0, outcome))
+    log = join_logs([score_log(tmp_path)])
+    by_strategy = of_task(log.scores, "set")
+    assert {label: len(found) for label, found in by_strategy.items()} == {"rag": 3, "majority": 3}
+    assert sum(one.right for one in by_strategy["majority"].values()) == 2
+    # Hashes of published scores are of the words alone.
+    assert sha256(b"What?\n('x', 'y')").hexdigest()[:12] in by_strategy["rag"]
+
+
 def test_the_same_scores_give_the_same_page(tmp_path: Path) -> None:
     log = made_log(*two_rows(), *(scored("rag", n, 1, 1, task="more") for n in range(20)))
     first = write_page(log, scored_strategies(log), tmp_path / "a")
@@ -226,6 +245,17 @@ def test_answers_that_are_equally_sure_are_taken_together() -> None:
     curve = risk_curve(order)
     assert curve is not None
     assert curve.aurc == 0.5
+
+
+def test_a_tie_is_as_wrong_everywhere_as_in_the_mean_and_weighs_by_its_size() -> None:
+    equal = risk_curve(scored("x", n, float(n < 16), 1, sureness=0.9) for n in range(20))
+    assert equal is not None
+    assert equal.risk.value == pytest.approx(0.2)
+    assert equal.risk.low < 0.2 < equal.risk.high
+    # 90 right ones before 10 wrong ones: the tie of 90 counts 90 times.
+    two = risk_curve(scored("x", n, float(n < 90), 1, sureness=0.9 * (n < 90)) for n in range(100))
+    assert two is not None
+    assert two.aurc == pytest.approx(sum(wrong / (90 + wrong) for wrong in range(1, 11)) / 100)
 
 
 def test_no_claim_is_shown_by_an_interval_that_holds_no_effect() -> None:

@@ -78,6 +78,15 @@ async def test_a_chain_of_thought_without_a_writer_says_that_nothing_was_searche
     assert solution.answer.note == NOT_SEARCHED["zh"]
 
 
+async def test_a_writing_model_without_an_answer_is_not_said_to_be_missing() -> None:
+    for method in (Direct, ChainOfThought):
+        model = ScriptedModel([NOTHING_SAID["en"]])
+        solution = await method(model, WrittenComposer()).solve(OPEN, Run())
+        assert solution.halt is Halt.NO_EVIDENCE
+        assert solution.answer.note == "The model declined to answer."
+        assert solution.why == "the model declined to answer (no evidence was requested)"
+
+
 async def test_an_option_is_weighed_after_the_chain_of_thought() -> None:
     model = ScriptedModel(["It constricts vessels."], scores={"adrenaline": 0.9})
     composer = ExtractiveComposer(GATE, model)

@@ -131,14 +131,14 @@ def write_page(path: Path, text: str) -> None:
 
 
 def report_page(report: EvaluationReport) -> dict[str, object]:
-    """The primary measures as tables; the rest is in the files."""
+    """The primary measures and F1 as tables; the rest is in the files."""
     tables = {
         figures.measure.title: [
             dict(zip(("strategy", *figures.tasks, "mean"), (name, *cells), strict=True))
             for name, cells in figures.rows
         ]
         for figures in measure_tables(report)
-        if figures.measure.name in set(PRIMARY.values())
+        if figures.measure.name in {*PRIMARY.values(), "f1"}
     }
     return {**tables, "left out": list_exclusions(report)}
 
@@ -178,9 +178,8 @@ def compare_page(compared: Sequence[PairedComparison], limit: int) -> dict[str, 
         for changes in (pair.worse, pair.better)
         for one in changes[:limit]
     ]
-    left_out = ("test", "unpaired", "better", "worse")
     rows = [
-        {k: v for k, v in asdict(one).items() if k not in left_out}
+        {k: v for k, v in asdict(one).items() if k not in ("test", "better", "worse")}
         | {"n": one.change.n, "verdict": describe_comparison(one)}
         for one in compared
     ]

@@ -171,11 +171,16 @@ def _compare_logs(
     from dataclasses import asdict
 
     from osler_lab.cli.evaluate_pages import compare_page
-    from osler_lab.evaluate.compare import Undecided, compare_logs
+    from osler_lab.evaluate.compare import Undecided, compare_logs, list_uncompared
 
-    undecided: Undecided = "allow" if allow_undecided else "refuse"
-    compared = compare_logs(first, second, undecided=undecided)
-    here.show({"compared": [asdict(one) for one in compared]}, compare_page(compared, limit))
+    undecided: Undecided = "allow" if allow_undecided else "leave out"
+    # Where nothing else is left, the refusal says why.
+    compared = compare_logs(first, second, undecided=undecided) or compare_logs(first, second)
+    left_out = list_uncompared(first, second, compared)
+    here.show(
+        {"compared": [asdict(one) for one in compared], "left_out": left_out},
+        {**compare_page(compared, limit), "left out": left_out},
+    )
 
 
 def _show_sample(here: CliSession, log_dir: Path, shown: ShownSample) -> None:

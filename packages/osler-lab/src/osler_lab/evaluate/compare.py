@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 from osler.errors import BadRun
-from osler_lab.evaluate.intervals import Estimate, difference, holm, paired_test
+from osler_lab.evaluate.intervals import Estimate, difference, holm, paired_test, widen_equal
 from osler_lab.evaluate.log import read_records
 from osler_lab.evaluate.measures import BY_NAME, PRIMARY, measure_value
+from osler_lab.evaluate.plan import PLAN, read_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,10 @@ def collect_scores(folder: Path) -> dict[tuple[str, str], tuple[str, Scored]]:
         # All samples of a task are of one kind, so the first decides the measure.
         cell = cells.setdefault((record.strategy, record.sample.task), (name, {}))
         cell[1][record.sample.id] = (score, record.sample.question.text, answer)
-    return dict(cells)
+    # In the plan's order: files of records are read by their names, which host and process make.
+    asked = read_plan(folder).asked if (folder / PLAN).exists() else {}
+    planned = [(label, task) for label, counts in asked.items() for task in counts]
+    return {cell: cells[cell] for cell in dict.fromkeys([*planned, *cells]) if cell in cells}
 
 
 Undecided = Literal["refuse", "leave out", "allow"]
@@ -91,10 +95,31 @@ def compare_logs(
     ]
     kept = [one for one in compared if one is not None]
     if not kept:
-        raise BadRun(f"{first} and {second} have no sample in common")
+        lone = same and len({label for label, _ in ours}) == 1
+        said = f"{first} has one strategy alone" if lone else ""
+        raise BadRun(said or f"{first} and {second} have no sample in common")
     # One family: every pair that this call compares.
     corrected = holm([one.p for one in kept])
     return [replace(one, corrected=p) for one, p in zip(kept, corrected, strict=True)]
+
+
+def list_uncompared(first: Path, second: Path, compared: Sequence[PairedComparison]) -> list[str]:
+    """Names what stands in no comparison, and says why."""
+    seen = {(label, one.task) for one in compared for label in (one.first, one.second)}
+    lines = []
+    undecided = count_undecided(second) | count_undecided(first)
+    for folder in {path.resolve(): path for path in (first, second)}.values():
+        for label, task in collect_scores(folder):
+            if (label, task) in seen:
+                continue
+            why = "no sample to compare it with"
+            if found := undecided.get((label, task)):
+                why = (
+                    f"in {found[0]} of {found[1]} answers a reader stood in for the method's own"
+                    " decision (--allow-undecided compares them)"
+                )
+            lines.append(f"{label} on {task} in {folder}: {why}")
+    return lines
 
 
 def count_undecided(folder: Path) -> dict[tuple[str, str], tuple[int, int]]:
@@ -128,7 +153,7 @@ def _decided_pairs(
     if refuse and named:
         raise BadRun(
             "answers that are not the method's own decision, but a reader's: " + "; ".join(named),
-            fix="compare other strategies, or take these all the same with --allow-undecided",
+            fix="take them all the same with --allow-undecided",
         )
     return kept
 
@@ -165,7 +190,7 @@ def _compare_pair(
         a,
         b,
         measure,
-        difference(olds, news, seed=seed),
+        widen_equal(difference(olds, news, seed=seed)),
         test.name,
         test.p,
         test.p,

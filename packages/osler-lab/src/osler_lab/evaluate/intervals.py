@@ -30,7 +30,7 @@ class Estimate:
         return f"{100 * self.value:.1f} [{100 * self.low:.1f}, {100 * self.high:.1f}]"
 
 
-def proportion(hits: int, n: int) -> Estimate:
+def proportion(hits: float, n: int) -> Estimate:
     """A share with Wilson's score interval, which holds near 0 and 1 and for small n.
 
     Raises `ValueError` unless 0 <= hits <= n and n > 0.
@@ -89,6 +89,16 @@ def difference(first: Sequence[float], second: Sequence[float], *, seed: int = 0
     if len(first) != len(second):
         raise ValueError(f"pairs are needed, got {len(first)} and {len(second)} values")
     return mean([b - a for a, b in zip(first, second, strict=True)], seed=seed)
+
+
+def widen_equal(change: Estimate) -> Estimate:
+    """A difference of shares whose bootstrap has no width, since all pairs changed alike: as far
+    to either side as pairs that change otherwise may be frequent (Wilson's bound of 0 of n)."""
+    if change.low < change.high:
+        return change
+    room = proportion(0, change.n).high
+    low, high = max(-1.0, change.value - room), min(1.0, change.value + room)
+    return Estimate(change.value, low, high, change.n)
 
 
 DRAWS = 10_000

@@ -76,13 +76,6 @@ def _short_answer_score(
     return of
 
 
-def _holds_gold(record: SampleRecord) -> float | None:
-    """Whether the answer holds a gold answer: each part of "A; B" in words, a number to 0.6 %."""
-    golds = record.sample.gold.texts
-    said = answer_text(record)
-    return float(any(overlap.holds_answer(said, gold) for gold in golds)) if golds else None
-
-
 def _field_equals(field: str, wanted: str) -> Callable[[SampleRecord], float]:
     return lambda record: float(getattr(record.outcome, field) == wanted)
 
@@ -186,8 +179,8 @@ MEASURES: tuple[Measure, ...] = (
         lambda record: float(not chosen_letters(record)),
         _CHOICES,
     ),
+    _scored("held", "the answer holds the gold", _short_answer_score(overlap.holds_any), _SHORT),
     _scored("em", "exact match", _short_answer_score(overlap.exact_match), _SHORT),
-    _scored("held", "the answer holds the gold", _holds_gold, _SHORT),
     _scored("f1", "F1 of tokens", _short_answer_score(overlap.f1), _SHORT),
     _scored(
         "rouge_l", "ROUGE-L F1", _short_answer_score(lambda a, g: overlap.rouge_l(a, g).f1), _LONG
@@ -229,7 +222,7 @@ BY_NAME = {measure.name: measure for measure in MEASURES}
 PRIMARY: dict[Kind, str] = {
     "choice": "accuracy",
     "choices": "accuracy",
-    "short": "f1",
+    "short": "held",
     "long": "rouge_l",
 }
 """Measure by which strategies are compared, for each kind of question."""

@@ -80,16 +80,17 @@ def strategy_settings(label: str, load: Load) -> Settings:
     """
     # A colon parts two settings only before KEY=: an address has colons too.
     name, *given = (part.strip() for part in re.split(r":(?=\s*[\w.-]+\s*=)", label))
-    name, _, word = name.partition(":")
-    if word:
+    name, colon, word = name.partition(":")
+    if colon:
         raise BadConfig(
             f"{label!r}: {word!r} is not KEY=VALUE", fix='write it as "tc-rag:metric=uct"'
         )
-    settings = (part.partition("=") for part in given)
-    flags: dict[str, object] = {
-        key.strip() if "." in key else f"strategy.{key.strip()}": value
-        for key, _, value in settings
-    }
+    flags = dict[str, object]()
+    for key, _, value in (part.partition("=") for part in given):
+        flag = key.strip() if "." in key else f"strategy.{key.strip()}"
+        if flag in flags:
+            raise BadConfig(f"{label!r}: {key.strip()} is given twice", fix="give it once")
+        flags[flag] = value
     if name in read_presets() and name not in STRATEGIES:
         return load(flags, name)
     return load({"strategy.kind": name, **flags}, None)
@@ -165,9 +166,11 @@ def make_trial(
     # Of all strategies together: rows of one table rest on the same questions.
     known = frozenset[str]().union(*map(trained_digests, settings.values()))
     require_files(tasks, data)
-    for word in tasks:
+    for word in dict.fromkeys(tasks):
         loaded = read_task(word, data)
         task = planning.task_of(loaded, kind_of(loaded))
+        if task.name in noted:  # the log knows samples by the set's name and their id
+            raise BadConfig(f"{task.name} is named twice", fix="put its rows into one file")
         noted[task.name] = task
         fresh = unseen_samples(loaded.samples, known) if unseen else loaded.samples
         samples = planning.choose_samples(fresh, limit, seed)

@@ -15,7 +15,7 @@ from osler.answer import NOT_SEARCHED, NOTHING_SAID
 from osler.answer.named import find_drugs
 from osler.llm.reading.answers import DECLINED, answer_words, bare_words, declines
 from osler.llm.reading.refusals import is_refusal
-from osler.trace import Run
+from osler.trace import Run, list_read_passages
 from osler.types import (
     CITATION_MARK,
     Answer,
@@ -65,14 +65,21 @@ _LANGUAGE = {
 """Where the answer's language is the first."""
 
 
-def read_draft(draft: str, run: Run) -> str:
+def read_draft(draft: str, run: Run, *, alone: bool = False) -> str:
     """The answer in a model's draft; empty if absent, or if the model abstains, which the
-    run then knows."""
+    run then knows.
+
+    `alone`: the model was to answer without evidence, so it declines where it has no answer.
+    """
     said = answer_words(draft)
     if declines(said):
         run.unsaid = DECLINED
         return ""
-    return "" if is_refusal(said) else said
+    if not is_refusal(said):
+        return said
+    if alone and not run.spent:
+        run.unsaid = run.unsaid or DECLINED
+    return ""
 
 
 def explain_abstention(solution: Solution, run: Run) -> Solution:
@@ -81,7 +88,9 @@ def explain_abstention(solution: Solution, run: Run) -> Solution:
     if _ends_in(solution, run.cut):
         return _say_cut(solution)
     answer = solution.answer
-    if answer.note == NOTHING_SAID[answer.language] and not run.usage.searches:
+    # What a stored plan has found is read without a search.
+    sought = run.usage.searches or run.spent or list_read_passages(run.events)
+    if answer.note == NOTHING_SAID[answer.language] and not sought:
         answer = replace(answer, note=NOT_SEARCHED[answer.language])
         solution = replace(solution, answer=answer)
     if not run.unsaid or not solution.answer.is_silent or solution.why.startswith(run.unsaid):

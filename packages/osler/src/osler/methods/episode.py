@@ -331,15 +331,20 @@ async def write_draft(
     question: Question,
     sampling: Sampling,
     run: Run,
+    *,
+    alone: bool,
 ) -> str:
-    """The model's reply to a baseline's prompt about the question; "" where none is affordable."""
+    """The model's reply to a baseline's prompt about the question; "" where none is affordable.
+
+    `alone`: it is to be the answer, without evidence.
+    """
     rendered = render_question_prompt(prompt, question)
     messages = [Message("user", rendered.text)]
     try:
         reply = await complete(model, messages, sampling, run, role=ROLE, prompt=rendered.identity)
     except BudgetExceeded:
         return ""
-    return read_draft(reply.text, run)
+    return read_draft(reply.text, run, alone=alone)
 
 
 def end_single_pass(

@@ -22,7 +22,11 @@ from osler.methods.episode import (
 from osler.trace import PlannedQuery, Run, SourcesPlanned
 from osler.types import DecidedBy, Halt, Question, Solution
 
-_REFUSED = "no evidence was requested, and no writing model is set up"
+# Why a pass says nothing, by whether a model may word the answer.
+_SILENT = {
+    False: "no evidence was requested, and no writing model is set up",
+    True: "no evidence was requested",
+}
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,9 @@ class Direct:
     async def solve(self, question: Question, run: Run) -> Solution:
         text = ""
         if self.composer.uses_draft:
-            text = await write_draft(self.model, "baselines/direct", question, self.sampling, run)
+            text = await write_draft(
+                self.model, "baselines/direct", question, self.sampling, run, alone=True
+            )
         answer = await self.composer.conclude(question, (), text, run)
         return end_single_pass(
             answer,
@@ -42,7 +48,7 @@ class Direct:
             DecidedBy.READER,
             converged="one pass, without evidence",
             silent=Halt.REFUSED,
-            why=_REFUSED,
+            why=_SILENT[self.composer.uses_draft],
         )
 
 
@@ -53,7 +59,14 @@ class ChainOfThought:
     sampling: Sampling = field(default_factory=Sampling)
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        thought = await write_draft(self.model, "baselines/cot", question, self.sampling, run)
+        thought = await write_draft(
+            self.model,
+            "baselines/cot",
+            question,
+            self.sampling,
+            run,
+            alone=self.composer.uses_draft,
+        )
         # Where the thought names no option, one is weighed after it.
         decision = Decision(stated_option(thought, question), thought.strip())
         answer = await self.composer.conclude(question, (), thought, run, decision=decision)
@@ -63,7 +76,7 @@ class ChainOfThought:
             DecidedBy.METHOD if decision.words else DecidedBy.FALLBACK,
             converged="one chain of thought, without evidence",
             silent=Halt.REFUSED,
-            why=_REFUSED,
+            why=_SILENT[self.composer.uses_draft],
         )
 
 

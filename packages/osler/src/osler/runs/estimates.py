@@ -9,6 +9,7 @@ run dry, and stand for the others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import islice
@@ -192,7 +193,8 @@ async def _run_dry(settings: Settings, questions: Sequence[Question]) -> list[Pr
         solver = build_solver(settings, parts_around(settings, models))
         for question in questions:
             meter.first, meter.longest = None, 0
-            await solver.solve(question, Run(budget=budget))
+            with suppress(BudgetExceeded):  # a step's call: without a bound nobody expects that
+                await solver.solve(question, Run(budget=budget))
             read.append(replace(meter, spared=meter.first is None))
     except CapabilityMissing:  # the strategy cannot be run so: nothing is known of any question
         return [PromptMeter() for _ in questions]

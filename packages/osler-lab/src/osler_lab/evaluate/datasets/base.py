@@ -66,6 +66,12 @@ class DatasetRow:
         """Flattens a field that holds one text, a list of them, or a list of such lists."""
         return tuple(dict.fromkeys(text for text in _flatten_values(self.data.get(key)) if text))
 
+    def lists_of(self, key: str) -> tuple[tuple[str, ...], ...]:
+        """Returns the texts of each item of a list, without items that have none."""
+        listed = self.data.get(key)
+        items = listed if isinstance(listed, list) else [listed]
+        return tuple(filter(None, (tuple(filter(None, _flatten_values(one))) for one in items)))
+
     def tags_of(self, **keys: str) -> tuple[tuple[str, str], ...]:
         """Makes tags of the fields under these keys, by tag; empty fields make none."""
         named = ((tag, self.optional_text(key)) for tag, key in keys.items())
@@ -231,7 +237,10 @@ def _parse_json(path: Path, text: str, line: int = 0) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise MalformedSource(f"{path}:{line or error.lineno}: not JSON: {error.msg}") from error
+        raise MalformedSource(
+            f"{path}:{line or error.lineno}: not JSON: {error.msg}",
+            fix="give the file as published",
+        ) from error
     except RecursionError as error:
         place = f"{path}:{line}" if line else path
         raise MalformedSource(f"{place}: nested too deeply to be data") from error
@@ -249,6 +258,8 @@ def json_records(path: Path, *keys: str) -> Iterator[DatasetRow]:
     Raises `MalformedSource` naming file and line.
     """
     text = read_text(path)
+    if not text.strip():
+        return
     # An array begins with a bracket; a brace without wanted keys is a line of JSON Lines.
     if text.lstrip()[:1] == "{" and not keys:
         # Only "\n" ends a line: JSON strings may hold the other line ends of Unicode.

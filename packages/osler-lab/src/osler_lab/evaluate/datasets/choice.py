@@ -60,9 +60,18 @@ def medqa_sample(row: DatasetRow, task: str) -> Sample:
 
 
 def medmcqa_sample(row: DatasetRow, task: str) -> Sample:
-    """Reads question, opa … opd, cop (1 to 4), id, subject_name; `exp` may be null."""
+    """Reads question, opa … opd, cop (1 to 4), id, subject_name; `exp` may be null.
+
+    Raises `MalformedSource` for a `cop` of 0: where options are counted from 0, as in copies of
+    the data, every other gold would be the option before the right one.
+    """
     options = tuple(row.text_of(key) for key in ("opa", "opb", "opc", "opd"))
     number = row.data.get("cop")
+    if number == 0:
+        raise MalformedSource(
+            f"{row.place}: cop counts the options from 0",
+            fix="give the file of github.com/MedMCQA/MedMCQA, where it is 1 to 4",
+        )
     if not isinstance(number, int) or not 1 <= number <= len(options):
         raise UnusableRow("gold outside the options")
     question = Question(row.text_of("id"), row.text_of("question"), options)

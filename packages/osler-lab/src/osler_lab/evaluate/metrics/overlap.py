@@ -271,3 +271,8 @@ def holds_answer(said: str, gold: str) -> bool:
         return all(f" {' '.join(answer_tokens(part))} " in text for part in gold.split(";"))
     stated = (float(number.replace(",", "")) for number in _NUMBER.findall(said))
     return any(abs(one - wanted) <= _ROUNDING * max(abs(wanted), 1e-9) for one in stated)
+
+
+def holds_any(said: str, golds: Sequence[str]) -> float:
+    """Returns 1.0 when the text holds any of the golds, else 0.0."""
+    return float(any(holds_answer(said, gold) for gold in golds))

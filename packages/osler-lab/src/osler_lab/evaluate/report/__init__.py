@@ -274,9 +274,9 @@ def _test_lines(report: EvaluationReport) -> Iterator[str]:
     if not report.compared:
         return
     yield "\n## Differences on the same samples\n"
-    head = ["data", "first", "second", "measure", "change", "n", "test", "p", "p (Holm)", "verdict"]
+    head = ["data", "first", "second", "measure", "change", "n", "unpaired", "test", "p"]
     yield markdown_table(
-        head,
+        [*head, "p (Holm)", "verdict"],
         (
             [
                 one.task,
@@ -286,6 +286,7 @@ def _test_lines(report: EvaluationReport) -> Iterator[str]:
                 f"{100 * one.change.value:+.1f}"
                 f" [{100 * one.change.low:+.1f}, {100 * one.change.high:+.1f}]",
                 str(one.change.n),
+                str(one.unpaired),
                 one.test,
                 f"{one.p:.3g}",
                 f"{one.corrected:.3g}",

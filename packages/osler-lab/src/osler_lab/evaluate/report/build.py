@@ -11,6 +11,7 @@ from osler.errors import BadRun
 from osler.text import read_packaged_table
 from osler.types import Usage
 from osler_lab.evaluate.compare import PairedComparison, Undecided, compare_logs
+from osler_lab.evaluate.datasets import DATA_SETS
 from osler_lab.evaluate.intervals import Estimate, estimate_mean
 from osler_lab.evaluate.judged import Judgement, read_judgements
 from osler_lab.evaluate.log import read_records
@@ -307,7 +308,8 @@ def _printed_figures(
             if (ours := cell.estimates.get(entry["measure"])) is None:
                 continue
             models = ", ".join(sorted(set(entrant.models.values()))) or "another model"
-            differs = f"{entry['reader']} there, {models} here; n = {ours.n}; {entry['differs']}"
+            differs = f"{_tell_rows(plan, task)}{entry['differs']}"
+            differs = f"{entry['reader']} there, {models} here; n = {ours.n}; {differs}"
             yield PrintedFigure(entry["place"], task, label, theirs, ours, differs)
 
 
@@ -321,8 +323,17 @@ def _rival_figures(
         for task in tasks:
             place, theirs = entry["place"], entry["values"].get(task)
             if theirs is not None and (place, task) not in ours:
-                parts = entry.get("parts", {})
-                yield RivalFigure(place, task, theirs, entry["reader"], entry["differs"], parts)
+                parts, differs = entry.get("parts", {}), _tell_rows(plan, task) + entry["differs"]
+                yield RivalFigure(place, task, theirs, entry["reader"], differs, parts)
+
+
+def _tell_rows(plan: EvaluationPlan, task: str) -> str:
+    """Says where the data cannot be the published set: any file may be given under its name."""
+    rows = plan.tasks[task].rows if task in plan.tasks else 0
+    published = DATA_SETS[task].published if task in DATA_SETS else 0
+    if not published or rows in (0, published):
+        return ""
+    return f"{rows:,} rows of data here, {published:,} as published; "
 
 
 def _same_settings(entry: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:

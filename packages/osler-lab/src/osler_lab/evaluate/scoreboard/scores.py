@@ -39,7 +39,7 @@ class ScoredAnswer:
     task: str
     strategy: str
     question: str
-    """Hash of the question's words."""
+    """Hash of the question's words, and of its id where others of its data set have the same."""
     kind: str
     """`osler_lab.evaluate.record.Kind`."""
     right: float
@@ -93,8 +93,12 @@ def score_log(folder: Path) -> ScoredLog:
     plan = read_plan(folder)
     tried = {label for label, entrant in plan.entrants.items() if entrant.models}
     records = [*read_records(folder)]
-    scores = _whole_cells(plan, [_score_record(record) for record in records])
-    golds = {_question_digest(record.sample): record.sample.gold.letters for record in records}
+    digests = _digest_questions(record.sample for record in records)
+    scores = _whole_cells(plan, [_score_record(record, digests) for record in records])
+    golds = {
+        (sample.task, digests[sample.task, sample.id]): sample.gold.letters
+        for sample in (record.sample for record in records)
+    }
     scores += _score_majority(scores, golds)
     order = {label: n for n, label in enumerate((*plan.asked, MAJORITY))}
     tasks = {name: n for n, name in enumerate(plan.tasks)}
@@ -127,13 +131,13 @@ def _whole_cells(plan: EvaluationPlan, scores: list[ScoredAnswer]) -> list[Score
 
 
 def _score_majority(
-    scores: Sequence[ScoredAnswer], golds: Mapping[str, Sequence[str]]
+    scores: Sequence[ScoredAnswer], golds: Mapping[tuple[str, str], Sequence[str]]
 ) -> list[ScoredAnswer]:
     """Who always gives the option that is right most often among these very questions."""
     asked = {(one.task, one.question): one.kind for one in scores if one.kind.startswith("choice")}
     rows = []
     for task in dict.fromkeys(task for task, _ in asked):
-        sets = {id: " ".join(sorted(golds[id])) for of, id in asked if of == task}
+        sets = {id: " ".join(sorted(golds[of, id])) for of, id in asked if of == task}
         said = most_common([*sets.values()])
         rows += [
             ScoredAnswer(
@@ -151,19 +155,28 @@ def _condition_of(entrant: Entrant) -> str:
     return f"{hashlib.sha256(text.encode()).hexdigest()[:12]}@{entrant.snapshot}"
 
 
-def _question_digest(sample: Sample) -> str:
-    words = f"{sample.question.text}\n{sample.question.options}"
-    return hashlib.sha256(words.encode()).hexdigest()[:12]
+def _digest_questions(samples: Iterable[Sample]) -> dict[tuple[str, str], str]:
+    """Task and id → hash of the question's words; of words that come again, of the id as well."""
+    words = {
+        (sample.task, sample.id): f"{sample.question.text}\n{sample.question.options}"
+        for sample in samples
+    }
+    times = Counter((task, said) for (task, _), said in words.items())
+    texts = {
+        (task, id): said if times[task, said] == 1 else f"{said}\n{id}"
+        for (task, id), said in words.items()
+    }
+    return {key: hashlib.sha256(text.encode()).hexdigest()[:12] for key, text in texts.items()}
 
 
-def _score_record(record: SampleRecord) -> ScoredAnswer:
+def _score_record(record: SampleRecord, digests: Mapping[tuple[str, str], str]) -> ScoredAnswer:
     sample, outcome = record.sample, record.outcome
     usage = outcome.usage
     right = measure_value(BY_NAME[RIGHT[sample.kind]], record) or 0.0
     return ScoredAnswer(
         sample.task,
         record.strategy,
-        _question_digest(sample),
+        digests[sample.task, sample.id],
         sample.kind,
         float(right > 0),
         float(record.status == "done" and outcome.grounding != "abstained"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, groupby
+from operator import itemgetter
 from statistics import fmean, median
 
 from osler.errors import BadRun
@@ -190,18 +192,16 @@ class RiskCurve:
 
 def risk_curve(answers: Iterable[ScoredAnswer]) -> RiskCurve | None:
     """Over the answers that bear a sureness; `None` for fewer than ten."""
-    known = sorted((-one.sureness, one.right) for one in answers if one.sureness is not None)
+    known = sorted((-one.sureness, 1 - one.right) for one in answers if one.sureness is not None)
     if len(known) < 10:
         return None
-    wrong, risks = 0.0, []
-    # Ties are taken together: their order is chance.
-    for n, (sureness, right) in enumerate(known, 1):
-        wrong += 1 - right
-        if n == len(known) or known[n][0] != sureness:
-            risks.append(wrong / n)
-    first = known[: round(COVERAGE * len(known))]
-    missed = sum(1 - right for _, right in first)
-    return RiskCurve(fmean(risks), proportion(int(missed), len(first)))
+    wrong = list[float]()
+    for _, tie in groupby(known, key=itemgetter(0)):
+        missed = [one for _, one in tie]
+        wrong += [fmean(missed)] * len(missed)  # the order within a tie is chance
+    risks = [total / n for n, total in enumerate(accumulate(wrong), 1)]
+    first = wrong[: round(COVERAGE * len(wrong))]
+    return RiskCurve(fmean(risks), proportion(sum(first), len(first)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,8 @@ class Reader:
         if draft is None:
             asks = self.composer.uses_draft and (hits or alone)
             draft = await self._write_draft(question, hits, run) if asks else ""
-        return await self.composer.conclude(question, hits, read_draft(draft, run), run)
+        said = read_draft(draft, run, alone=alone and self.composer.uses_draft)
+        return await self.composer.conclude(question, hits, said, run)
 
     async def _write_draft(self, question: Question, hits: Sequence[Hit], run: Run) -> str:
         found = [hit.passage for hit in hits]
