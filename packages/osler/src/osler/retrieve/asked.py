@@ -221,6 +221,11 @@ def asks_something(written: str) -> bool:
     return any(not term.replace(".", "").isdigit() for term in content_terms(text))
 
 
+def is_courtesy(written: str) -> bool:
+    """Whether there is nothing but greetings and thanks."""
+    return not _strip_all(" ".join(written.split()))
+
+
 def _add_classes(lexicon: Lexicon, text: str, found: Sequence[OtherNames]) -> list[OtherNames]:
     """The names, and for drugs that are asked about together their classes: texts on interactions
     speak of classes."""
