@@ -25,6 +25,8 @@ from osler.types import Language
         ("5 mg/day", [Amount("mg", 5, 5, "5 mg/day")]),
         ("5 mg/h", [Amount("mg/h", 5, 5, "5 mg/h")]),
         ("疗程7天", [Amount("hours", 168, 168, "7天")]),
+        ("12岁以上", [Amount("years of age", 12, float("inf"), "12岁")]),
+        ("3 days or less", [Amount("hours", 0, 72, "3 days")]),
         ("vitamin B12 and CD4 and 10 gallons", []),
         ("2.5.1 mg", []),
     ],

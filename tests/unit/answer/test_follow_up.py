@@ -45,6 +45,62 @@ def test_a_question_with_a_subject_of_its_own_stays(question: str) -> None:
     assert rewrite_follow_up(question, ["How is asthma treated?"]) == Standalone(question)
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Is there any evidence that aspirin prevents stroke?",
+        "Which drugs that treat malaria are safe in pregnancy?",
+        "Metformin: is it safe in kidney failure?",
+        "When a patient has asthma, can he take propranolol?",
+        "How is sepsis defined these days?",
+        "Is it safe to take ibuprofen while breastfeeding?",
+        "Is ibuprofen safe in those with asthma?",
+        "他汀类药物有什么副作用？",
+        "如果孩子发烧可以吃布洛芬吗？",
+        "二甲双胍及其缓释片有何区别？",
+        "What is the antidote of bremazol?",
+        "What is the dose of propofol?",
+        "ok thanks",
+        "谢谢！",
+    ],
+)
+@pytest.mark.parametrize("before", ["What is the dose of warfarin?", "华法林的剂量是多少？"])
+def test_words_that_point_at_nothing_before_are_left(before: str, question: str) -> None:
+    assert rewrite_follow_up(question, [before]) == Standalone(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Can she drink alcohol?", "Can she drink alcohol (warfarin)?"),
+        ("Can she take it with ibuprofen?", "Can she take warfarin with ibuprofen?"),
+        ("Is it safe to take with ibuprofen?", "Is warfarin safe to take with ibuprofen?"),
+        ("Can ibuprofen be taken with it?", "Can ibuprofen be taken with warfarin?"),
+        ("Is that safe with ibuprofen?", "Is warfarin safe with ibuprofen?"),
+        ("What can replace this drug?", "What can replace warfarin?"),
+        ("Are they safe?", "Are they safe (warfarin)?"),
+        ("What are the side effcts?", "What are the side effcts (warfarin)?"),
+        ("这孩子误服了漂白剂怎么办？", "华法林：这孩子误服了漂白剂怎么办？"),
+        ("布洛芬在这种情况下能用吗？", "华法林：布洛芬在这种情况下能用？"),
+        ("他能吃布洛芬吗？", "华法林：他能吃布洛芬？"),
+        ("这安全吗？", "华法林安全？"),
+        ("布洛芬能和它一起吃吗？", "布洛芬能和华法林一起吃？"),
+    ],
+)
+@pytest.mark.parametrize("before", ["What is the dose of warfarin?", "华法林的剂量是多少？"])
+def test_a_subject_takes_the_place_of_a_thing_only_in_its_own_language(
+    before: str, question: str, expected: str
+) -> None:
+    assert rewrite_follow_up(question, [before]) == Standalone(expected, "rule")
+
+
+def test_thanks_are_no_question_that_another_rests_on() -> None:
+    asked = ["How is cystitis treated?", "thanks"]
+    assert rewrite_follow_up("And in pregnancy?", asked).text == (
+        "How is cystitis treated: in pregnancy?"
+    )
+
+
 def test_the_first_question_and_one_after_a_case_report_stay() -> None:
     assert rewrite_follow_up("And in pregnancy?", []) == Standalone("And in pregnancy?")
     report = "A man of 40 with gout. " * 40

@@ -17,6 +17,9 @@ STATEMENTS = (
     "These organisms may colonise the airways.",
     "A frequency of more than 10 seizures a day means that the medicine must be changed.",
     "The link between the two diseases is not yet understood.",
+    "Thanks to vaccination measles is rare.",
+    "Go to the emergency section of a hospital.",
+    "Refer to the nearest burns section of a hospital at once.",
     "维生素C缺乏引起坏血病。",
 )
 EMPTY = (

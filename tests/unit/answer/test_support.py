@@ -188,6 +188,67 @@ def test_what_was_once_taken_for_the_same(passage: str, right: str, wrong: str) 
     assert not find_support(wrong, read).is_enough, find_support(wrong, read)
 
 
+@pytest.mark.parametrize(
+    ("passage", "right", "wrong"),
+    [
+        (
+            "Give 500 mg of amoxicillin three times daily.",
+            "Give 500 mg of amoxicillin every eight hours.",
+            "Give 500 mg of amoxicillin twice daily.",
+        ),
+        (
+            "Take metformin two times a day.",
+            "Take metformin twice daily.",
+            "Take metformin four times a day.",
+        ),
+        (
+            "Give amoxicillin 500 mg tds for seven days.",
+            "Give amoxicillin 500 mg three times a day for 7 days.",
+            "Give amoxicillin 500 mg three times a week for 7 days.",
+        ),
+        ("Take one tablet daily.", "Take one tablet once daily.", "Take one tablet twice daily."),
+        (
+            "Two tablets of senna are taken at night.",
+            "Two tablets of senna are taken once a day.",
+            "Four tablets of senna are taken at night.",
+        ),
+        (
+            "阿莫西林每次500毫克，每日两次，疗程十天。",
+            "阿莫西林每次500毫克，一天2次，疗程10天。",
+            "阿莫西林每次500毫克，每日三次，疗程十天。",
+        ),
+        ("12岁以下儿童禁用可待因。", "12岁以下儿童禁用可待因。", "12岁以上儿童禁用可待因。"),
+        (
+            "Children over 12 must not take codeine.",
+            "Children older than 12 must not take codeine.",
+            "Children under 12 must not take codeine.",
+        ),
+        (
+            "Adults of 65 years or older need half the dose.",
+            "Adults aged 65 years or older need half the dose.",
+            "Adults of 65 years or younger need half the dose.",
+        ),
+        (
+            "Take doxycycline without food.",
+            "Take doxycycline without any food.",
+            "Take doxycycline with food.",
+        ),
+        (
+            "Pain in the left arm points to the heart.",
+            "Pain in the left arm points to the heart.",
+            "Pain in the right arm points to the heart.",
+        ),
+        ("左侧肾脏较小。", "左侧肾脏小。", "右侧肾脏小。"),
+    ],
+)
+def test_how_often_for_whom_and_with_what_are_the_passages(
+    passage: str, right: str, wrong: str
+) -> None:
+    read = read_passage("", passage)
+    assert find_support(right, read).is_enough, find_support(right, read)
+    assert not find_support(wrong, read).is_enough, find_support(wrong, read)
+
+
 def test_what_a_question_is_about_must_stand_in_a_passage_with_a_heading() -> None:
     said, asked = "Symptoms of shin splints include pain.", "How are shin splints treated?"
     text = "Symptoms of the common cold include pain."

@@ -173,6 +173,17 @@ def test_a_word_that_the_base_lacks_is_mended_to_the_nearest_and_told() -> None:
     assert asked.written == "How is pneumonnia treated?"
 
 
+def test_a_word_that_the_base_has_got_since_is_no_longer_mended() -> None:
+    words = ["quorvalin"]
+    known = BaseVocabulary(
+        lambda asked: {word: 2.0 if word in words else 9.0 for word in asked}, lambda _: words
+    )
+    reader, question = QuestionReader(known), "What does quorvalan do?"
+    assert reader.read(question).mended
+    words.append("quorvalan")
+    assert not reader.read(question).mended
+
+
 def test_a_word_that_the_base_has_or_that_is_near_to_none_stays() -> None:
     reader = QuestionReader(vocabulary("pneumonia", "pneumonias"))
     for question in ("How is pneumonia treated?", "How is zorbanexil dosed?"):

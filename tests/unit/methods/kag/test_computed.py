@@ -85,6 +85,27 @@ async def test_numbers_as_options_are_chosen_by_the_nearest_and_words_are_left_t
     assert await solve(text, options=("normal", "low")) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "chosen"),
+    [
+        ("Parkland, 24 hours: 70 kg, burns 30 %", ("4.2 L", "8.4 L", "16.8 L"), "B"),
+        ("Parkland公式：体重70 kg、烧伤面积30%，24小时补液量是多少？", ("4.2升", "8.4升"), "B"),
+        ("Parkland, 24 hours: 70 kg, burns 30 %", ("4,200 ml", "8,400 ml"), "B"),
+        ("Parkland, 24 hours: 70 kg, burns 30 %", ("4.2 kg", "8.4 kg"), None),
+        ("Parkland, 24 hours: 70 kg, burns 30 %", ("4 L", "16 L"), None),
+        ("What is the BMI of a man of 70 kg and 1.75 m?", ("22,9", "25,1", "18,5", "30"), "A"),
+        ("BMI of 70 kg and 1.75 m?", ("22.9 kg/m2", "30 kg/m2"), "A"),
+        ("eGFR (CKD-EPI) of a man of 50, creatinine 1 mg/dL?", ("91.7 ml/min", "60 ml/min"), "A"),
+        ("What is the average glucose at an HbA1c of 7 %?", ("8.6 mmol/L", "15 mmol/L"), "A"),
+    ],
+)
+async def test_options_are_compared_in_the_unit_of_the_result(
+    text: str, options: tuple[str, ...], chosen: str | None
+) -> None:
+    solution = await solve(text, "zh" if "，" in text else "en", options)
+    assert (solution.answer.option if solution else None) == chosen
+
+
 async def test_a_missing_input_of_a_question_with_options_is_looked_up_not_asked() -> None:
     text = "What is the creatinine clearance of a 70-year-old woman with creatinine 1.2 mg/dL?"
     assert await solve(text, options=("25", "41")) is None
@@ -100,6 +121,9 @@ async def test_a_missing_input_of_a_question_with_options_is_looked_up_not_asked
         ("What is the BMI of a man 5 feet 11 inches tall, 180 pounds?", 25.1),
         ("My patient weighs 70 kg and is 1.75 m tall. I need the BMI.", 22.86),
         ("BMI of 70 kg and 1.75 m?", 22.86),
+        ("BMI with 70,5 kg and 1,75 m?", 23.02),
+        ("CrCl of a woman of 70 years, 60 kg, creatinine 1,2 mg/dL?", 41.32),
+        ("What is the MELD score with bilirubin 40 mg/dL, INR 8 and creatinine 4 mg/dL?", 40.0),
         ("Weight 70 kg, height 1.75 m: BMI?", 22.86),
         ("已知INR2，肌酐3.1 mg/dL，胆红素25 mg/dL，求MELD。", 37.0),
         ("CrCl of a 70 yo man: 60 kg, creatinine 106 umol/L?", 48.64),

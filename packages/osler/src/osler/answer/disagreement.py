@@ -63,12 +63,20 @@ _AMOUNT = re.compile(
     re.IGNORECASE,
 )
 _UP_TO = re.compile(
-    r"(?:up to|at most|no more than|not more than|below|under|less than|不超过|最多|小于|低于|<|≤)"
-    r"\s*$",
+    r"(?:up to|at most|no more than|not more than|below|under|(?:less|younger|shorter) than"
+    r"|不超过|最多|小于|低于|<|≤)\s*$",
     re.IGNORECASE,
 )
 _FROM = re.compile(
-    r"(?:at least|over|above|more than|no less than|至少|大于|高于|超过|>|≥)\s*$", re.IGNORECASE
+    r"(?:at least|over|above|(?:more|older|longer) than|no less than|至少|大于|高于|超过|>|≥)\s*$",
+    re.IGNORECASE,
+)
+_OR_LESS = re.compile(
+    r"\s*(?:or (?:less|under|below|younger|fewer|shorter)\b|及?以下|以内)", re.IGNORECASE
+)
+_OR_MORE = re.compile(
+    r"\s*(?:or (?:more|over|above|older|longer)\b|and (?:over|above|older)\b|及?以上)",
+    re.IGNORECASE,
 )
 
 TWIN_SHARE, LEAST_WORDS = 0.8, 4
@@ -167,9 +175,9 @@ def read_amounts(sentence: str) -> list[Amount]:
         low = float(match["low"].replace(",", "")) * size
         high = float((match["high"] or match["low"]).replace(",", "")) * size
         before = sentence[: match.start()]
-        if _UP_TO.search(before):
+        if _UP_TO.search(before) or _OR_LESS.match(sentence, match.end()):
             low = 0.0
-        elif _FROM.search(before):
+        elif _FROM.search(before) or _OR_MORE.match(sentence, match.end()):
             high = inf
         found.append(
             Amount(kind + _rate_unit(match), min(low, high), max(low, high), match[0].strip())

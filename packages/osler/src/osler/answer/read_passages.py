@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import takewhile
@@ -26,6 +26,47 @@ _NUMBER_WORDS = {
         ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
     )
 } | {"ii": "2", "iii": "3"}
+_DIGITS = "|".join([*_NUMBER_WORDS][2:11])
+_ZH_DIGITS = {"两": "2"} | {sign: str(n) for n, sign in enumerate("二三四五六七八九十", 2)}
+_EVERY = r"(?:[ -]?(?:a|per|each|every|in a))?[ -]?"
+# How often and how many, each in one spelling: "twice daily", "bd" and "every 12 hours" are
+# "2 times/day". "One" and 一 are as often no number.
+_SPELLINGS: Sequence[tuple[str, Callable[[re.Match[str]], str]]] = (
+    (
+        rf"\b({_DIGITS})(?=[ -](?:times|divided|hours|hourly|days?|weeks?|months?|years?|minutes?"
+        r"|tablets?|capsules?|pills?|drops|puffs|doses)\b)",
+        lambda m: _NUMBER_WORDS[m[1].casefold()],
+    ),
+    (
+        rf"\b(once|twice|thrice)(?={_EVERY}(?:day|daily|night|nightly|week|month|year))",
+        lambda m: f"{('once', 'twice', 'thrice').index(m[1].casefold()) + 1} times",
+    ),
+    (r"\b(?-i:bd|bid|b\.i\.d\.?)(?!\w)", lambda _: "2 times/day"),
+    (r"\b(?-i:tds|tid|t\.i\.d\.?)(?!\w)", lambda _: "3 times/day"),
+    (r"\b(?-i:qds|qid|q\.i\.d\.?)(?!\w)", lambda _: "4 times/day"),
+    (r"\bin (\d+) divided doses", lambda m: f"{m[1]} times/day"),
+    (
+        r"\b(?:every |q)([2-9]|12)(?: hours|h)\b|\b([2-9]|12)[ -]hourly\b",
+        lambda m: f"{24 / int(m[1] or m[2]):g} times/day",
+    ),
+    (
+        rf"\btimes{_EVERY}(dai|day|week|month|year)(?:ly)?\b",
+        lambda m: f"times/{m[1].casefold().replace('dai', 'day')}",
+    ),
+    (r"(?<=[每一][日天周月年])一(?=次)", lambda _: "1"),
+    (
+        r"(?<![第一二三四五六七八九十])([二三四五六七八九十两])(?=[次天日周年片粒滴岁倍]|个[月小]|小时|分钟)",
+        lambda m: _ZH_DIGITS[m[1]],
+    ),
+    (r"每隔?(\d{1,2})个?小时[1一]次", lambda m: f"每日{24 / max(1, int(m[1])):g}次"),
+    (r"[每一]([周月年])(\d+)次", lambda m: f"{m[2]}次/{m[1]}"),
+    (r"一[日天](?=\d+次)", lambda _: "每日"),
+)
+_DAILY = re.compile(
+    r"\b(?:daily|(?:a|per|each|every) (?:day|night)|nightly|at night|at bedtime)\b"
+    r"|每[日天晚](?!\D{0,4}\d+次)|睡前",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +78,8 @@ class ReadPassage:
 
     @cached_property
     def whole(self) -> str:
-        return f"{self.heading.rstrip('.?! ')}.\n{self.text}" if self.heading else self.text
+        head = f"{self.heading.rstrip('.?! ')}.\n" if self.heading else ""
+        return spell_amounts(head + self.text)
 
     @cached_property
     def words(self) -> tuple[PlacedWord, ...]:
@@ -61,7 +103,8 @@ class ReadPassage:
 
     @cached_property
     def amounts(self) -> list[Amount]:
-        return read_amounts(self.whole)
+        daily = "1 times/day" if _DAILY.search(self.whole) else ""
+        return read_amounts(f"{self.whole}\n{daily}")
 
     @cached_property
     def numbers(self) -> dict[str, list[PlacedWord]]:
@@ -146,6 +189,13 @@ class ReadPassage:
 @lru_cache(maxsize=512)
 def read_passage(heading: str, text: str) -> ReadPassage:
     return ReadPassage(heading, text)
+
+
+def spell_amounts(text: str) -> str:
+    """The text with how often and how many in one spelling."""
+    for pattern, spell in _SPELLINGS:
+        text = re.sub(pattern, spell, text, flags=re.IGNORECASE)
+    return text
 
 
 def number_of(word: str) -> str:

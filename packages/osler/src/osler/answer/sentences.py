@@ -14,7 +14,8 @@ from osler.text import split_sentences
 from osler.types import Evidence, Hit, Language
 
 _PAGE = (
-    r"(?:web ?pages?|pages?|sections?|summary|summaries|booklets?|fact ?sheets?|brochures?|links?)"
+    r"(?:web ?pages?|pages?|sections?(?! of (?:a|the) hospital)|summary|summaries|booklets?"
+    r"|fact ?sheets?|brochures?|links?)"
 )
 _MORE = r"(?:more|further|additional|general|other|detailed)"
 _SEEN = (
@@ -42,8 +43,8 @@ _LEADING = (
     r"explain|contain|cover|offer|list|discuss|answer|will|is|has)",
     r"(?:these|the following) (?:\w+ )?(?:resource|organi[sz]ation|site)s? (?:\w+ ){0,2}(?:address|"
     r"provide|offer|may|can|have)\b",
-    r"(?:thanks?|many thanks|thank you|hi|hello|best wishes|best regards|kind regards|good luck|"
-    r"welcome to)\b",
+    r"(?:thanks?(?! to\b)|many thanks|thank you|hi|hello|best wishes|best regards|kind regards|"
+    r"good luck|welcome to)\b",
     r"(?:请|可|另)?(?:参见|参阅|详见|请见|另见|点击|查看|访问|浏览)",
 )
 _ANYWHERE = (

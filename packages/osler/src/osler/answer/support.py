@@ -29,7 +29,7 @@ from osler.answer.directions import (
     words_near,
 )
 from osler.answer.disagreement import other_numbers, read_amounts
-from osler.answer.read_passages import ReadPassage, number_of
+from osler.answer.read_passages import ReadPassage, number_of, spell_amounts
 from osler.retrieve.entity_names import NonproprietaryNames, defined_abbreviations, packaged_names
 from osler.retrieve.lexicon import packaged_lexicon
 from osler.text import split_words, word_set
@@ -51,6 +51,8 @@ _VERBS = word_set(
 _LEAST_ADDED = 2
 _LABELS = word_set("type stage phase grade class day week month group category level factor part")
 """Words whose number stands behind them."""
+_OVER = word_set("over above more older greater higher longer")
+_UNDER = word_set("under below less younger fewer lower shorter")
 _CLAUSE_ENDS = re.compile(r"[,;:，；：、—]|\s(?:and|but)\s")
 _DENIED, _LEAST_DENIED = 3, 2
 """Words behind a negation that say what it denies; and words that a passage must deny before it
@@ -93,7 +95,7 @@ class Support:
 def find_support(statement: str, passage: ReadPassage, about: str = "") -> Support:
     """How far the passage bears out the statement; one that begins with a pronoun is about
     what `about` names. Blocks, for milliseconds."""
-    said = _LED.sub("", statement)
+    said = spell_amounts(_LED.sub("", statement))
     words = read_words(said)
     if passage.has_sentences(words):
         return Support(1.0, ())
@@ -229,8 +231,8 @@ def _missing_numbers(said: str, words: Sequence[PlacedWord], passage: ReadPassag
     for one in words:
         value = number_of(one.word)
         there = passage.numbers.get(value, [])
-        # "4000 mg" may be written "4 g".
-        is_amount = bool(measured) and one.word not in plain and not there
+        # "4000 mg" may be written "4 g", and "once daily" "daily".
+        is_amount = bool(measured) and one.word not in plain and (value == "1" or not there)
         if not value or not one.word[0].isdecimal() or is_amount:
             continue
         if not any(_is_number_of(one, words, other, passage) for other in there):
@@ -245,8 +247,17 @@ def _is_number_of(
     label = words[one.at - 1].word if one.at else ""
     if label in _LABELS and (other.at == 0 or passage.words[other.at - 1].word != label):
         return False
+    bounds = {_bound_of(one, words), _bound_of(other, passage.words)}
+    if bounds == {1, -1}:
+        return False
     near = words_near(words, one, _REACH)
     return not near or bool(near & words_near(passage.words, other, _REACH))
+
+
+def _bound_of(one: PlacedWord, words: Sequence[PlacedWord]) -> int:
+    """1 for "over 12", -1 for "under 12" and "younger than 12", else 0."""
+    before = [each.word for each in words[max(0, one.at - 2) : one.at] if each.word != "than"][-1:]
+    return len(_OVER.intersection(before)) - len(_UNDER.intersection(before))
 
 
 def _missing_directions(words: Sequence[PlacedWord], passage: ReadPassage) -> Iterator[str]:
@@ -319,6 +330,11 @@ def _missing_negations(words: Sequence[PlacedWord], passage: ReadPassage) -> Ite
             yield one.word
     if not denying:
         yield from _only_denied(words, passage)
+    for one in words:
+        beside = next((each for each in words[one.at + 1 :] if each.is_content), one)
+        there = passage.by_stem.get(beside.stem, ()) if one.word == "with" else ()
+        if there and not beside.negated and all(other.negated for other in there):
+            yield one.word
 
 
 def _is_denied(one: PlacedWord, words: Sequence[PlacedWord], passage: ReadPassage) -> bool:

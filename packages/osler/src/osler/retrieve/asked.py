@@ -115,22 +115,8 @@ class QuestionReader:
 
     def read(self, written: str) -> AskedQuestion:
         """Never empty: what has no question in it is read as it stands. Blocks."""
-        return _read_remembered(self, written)
-
-    def _read(self, written: str) -> AskedQuestion:
-        text = strip_courtesies(written)
-        text, mended = self._mend_words(text)
-        found = self._find_names(text)
-        names = tuple(dict.fromkeys(name for one in found for name in one.names))
-        called = tuple((text[one.start : one.end], one.names) for one in found)
-        return AskedQuestion(written, text, names, _put_names(text, found), called, mended)
-
-    def _find_names(self, text: str) -> list[OtherNames]:
-        if language_of(text) == "zh":
-            return _names_in_mixed(text)
-        lexicon = self.lexicon or packaged_lexicon()
-        found = _add_classes(lexicon, text, lexicon.find_names(text))
-        return [*found, *_names_in_mixed(text)] if has_cjk(text) else found
+        text, mended = self._mend_words(strip_courtesies(written))
+        return _read_names(self.lexicon or packaged_lexicon(), written, text, mended)
 
     def _mend_words(self, text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
         if language_of(text) != "en":
@@ -155,6 +141,7 @@ def _is_name(lexicon: Lexicon, word: str) -> bool:
     return bool(packaged_names().find_entities(word))
 
 
+@lru_cache(maxsize=4_096)
 def _mend_name(lexicon: Lexicon, word: str) -> str:
     """The word of the lexicon that was meant; "" where none is that near."""
     plain = word.casefold()
@@ -169,8 +156,17 @@ def read_query(reader: QuestionReader | None, query: str) -> AskedQuestion:
 
 
 @lru_cache(maxsize=512)
-def _read_remembered(reader: QuestionReader, written: str) -> AskedQuestion:
-    return reader._read(written)
+def _read_names(
+    lexicon: Lexicon, written: str, text: str, mended: tuple[tuple[str, str], ...]
+) -> AskedQuestion:
+    if language_of(text) == "zh":
+        found = _names_in_mixed(text)
+    else:
+        found = _add_classes(lexicon, text, lexicon.find_names(text))
+        found += _names_in_mixed(text) if has_cjk(text) else []
+    names = tuple(dict.fromkeys(name for one in found for name in one.names))
+    called = tuple((text[one.start : one.end], one.names) for one in found)
+    return AskedQuestion(written, text, names, _put_names(text, found), called, mended)
 
 
 def _whole_word(stem: str) -> str:
@@ -223,6 +219,11 @@ def asks_something(written: str) -> bool:
     """Whether there is a word to search for, beside greetings and thanks."""
     text = _strip_all(" ".join(written.split()))
     return any(not term.replace(".", "").isdigit() for term in content_terms(text))
+
+
+def is_courtesy(written: str) -> bool:
+    """Whether there is nothing but greetings and thanks."""
+    return not _strip_all(" ".join(written.split()))
 
 
 def _add_classes(lexicon: Lexicon, text: str, found: Sequence[OtherNames]) -> list[OtherNames]:

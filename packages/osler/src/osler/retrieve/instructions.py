@@ -23,7 +23,9 @@ _REGIONS = re.compile(
     r"|<(?P<mark>system|instructions?|assistant|tool_call|prompt)>.*?</(?P=mark)>"
     r"|<\|[^|>\n]{1,40}\|>[^\n]*"
     r"|#{2,}\s*(?:instructions?|system|prompt|response|task|assistant)\s*:\s*\n?[^\n]*"
-    r"|(?:^|\n)\s*(?:system|assistant|developer)\s*:[^\n]*"
+    # "System: cardiovascular" is a row of a table.
+    r"|(?:^|\n)\s*(?:system|assistant|developer)\s*:(?=[^\n]*\b(?:you|your|users?|prompts?"
+    r"|instructions?|answer|reply|respond|recommend|ignore|output)\b)[^\n]*"
     r"|[\U000e0000-\U000e007f]+",
     re.IGNORECASE | re.DOTALL,
 )
@@ -43,28 +45,35 @@ _TASKS = (
     r"|substitute|summari[sz]e|swap|translate|use|write)"
 )
 _SAID = r"(?:[^.!?\n]|[.!?](?=\S))"  # the stop of an address ends no sentence
+_BEGINS = r"(?:(?<=[.!?:\n] )|(?<=\n)|^)"
 _SENTENCES = re.compile(
     # "Group letters of your answer in fours", but not "Ask about your response to treatment".
-    rf"(?:(?<=[.!?:\n] )|(?<=\n)|^){_TASKS}\b{_SAID}{{0,160}}?\byour {_REPLY}\b"
+    rf"{_BEGINS}{_TASKS}\b{_SAID}{{0,160}}?\byour {_REPLY}\b"
     r"|\bIMPORTANT:\s*(?:what|who|whose|how|why|when|where|which)\b"
     r"|\bIMPORTANT:\s*(?:translate|explain|describe|write|compose|develop|create|generate)\b"
-    rf"|\b(?:ignore|disregard|forget|override|skip)\b[^.!?\n]{{0,40}}\b(?:{_OTHERS}\b[^.!?\n]{{0,30}}"
-    rf"\b{_WHOM}|{_WHOM} {_OTHERS})\b"
-    r"|\b(?:as|you are|act as|pretend to be) (?:now )?(?:an? |the )?"
-    r"(?:AI|language model|assistant|chatbot)\b"
+    # An "AI" is also an aromatase inhibitor, and aortic insufficiency.
+    r"|\bas (?:an? |the )(?:AI (?:language )?(?:model|assistant|chatbot)|language model|chatbot)\b"
+    rf"|{_BEGINS}as an? (?:AI|assistant)\s*,"
     r"|\b(?:reveal|print|output|repeat|show|leak)\b[^.!?\n]{0,30}"
     r"\b(?:system prompt|your (?:instructions|prompt))\b"
     r"|\bwhen (?:asked|answering|you (?:are asked|answer|read))\b[^.!?\n]{0,80}"
+    r"(?:,|\b(?:you|always|only|please)\b)\s*(?:(?:you|must|should|always|only|please) )*"
     r"\b(?:answer|say|respond|reply|output|choose|state) (?:with|that|only|always)"
-    r"|\b(?:respond|reply|answer) (?:only |always |exactly )(?:with|by|in)\b"
+    rf"|(?:{_BEGINS}|\b(?:always|please|must|should|and|then) )(?:respond|reply|answer)"
+    r" (?:only |always |exactly )(?:with|by|in)\b(?! part\b)"
     r"|\b(?:do not|never) (?:mention|cite|use|trust|follow)\b[^.!?\n]{0,40}"
     r"\b(?:other|previous)\b[^.!?\n]{0,20}\b(?:passages?|sources?|documents?|instructions?)\b"
+    r"|(?:输出|泄露|复述|显示)[^。！？\n]{0,8}(?:系统提示|提示词)"
+    r"|(?:被问到|回答时)[^。！？\n]{0,30}(?:必须|只能|请)(?:回答|输出|说)"
+    # The order itself often stands in the next sentence: "Ignore the question above. Say …".
+    r"|(?P<leads>(?<!\bnot )(?<!never )(?<!n['’]t )\b(?:ignore|disregard|forget|override|skip)\b"
+    rf"[^.!?\n]{{0,40}}\b(?:{_OTHERS}\b[^.!?\n]{{0,30}}\b{_WHOM}|{_WHOM} {_OTHERS})\b"
+    r"|\b(?:you are|act as|pretend to be) (?:now )?(?:an? |the )?"
+    r"(?:AI|language model|assistant|chatbot)\b"
     r"|\bnote to (?:the )?(?:AI|model|assistant|LLM)\b"
     r"|(?:忽略|无视|忘记|不要理会)[^。！？\n]{0,12}(?:以上|之前|上述|前面|所有)[^。！？\n]{0,12}"
     r"(?:指令|内容|问题|提示|要求|规则)"
-    r"|你现在是[^。！？\n]{0,12}(?:助手|模型|机器人|AI)"
-    r"|(?:输出|泄露|复述|显示)[^。！？\n]{0,8}(?:系统提示|提示词)"
-    r"|(?:被问到|回答时)[^。！？\n]{0,30}(?:必须|只能|请)(?:回答|输出|说)",
+    r"|你现在是[^。！？\n]{0,12}(?:助手|模型|机器人|AI))",
     re.IGNORECASE,
 )
 _DEMANDS = re.compile(
@@ -89,7 +98,7 @@ _DEMANDS = re.compile(
 _MOST_WORDS, _AKIN, _LEAST_REST = 40, 0.2, 5
 """Words of a demand; the share of a sentence's words of content from which it belongs to its
 passage; and the words that the rest must have for that to be seen."""
-_ENDS = re.compile(r"(?<=[.!?。！？\n])\s*")
+_ENDS = re.compile(r"(?<=[.!?])(?:\s+|$)|(?<=[。！？\n])\s*")
 _BEDSIDE = re.compile(
     r"\b(?:\d+|one|two|three|four|five|six|ten|fifteen|thirty)\s?"
     r"(?:mg|g|mcg|micrograms?|ml|litres?|units?|mmol|minutes?|hours?|days?|weeks?|months?)\b"
@@ -101,17 +110,13 @@ _BEDSIDE = re.compile(
 
 
 def instruction_spans(text: str) -> list[tuple[int, int]]:
-    """Start and end of each instruction: a tagged region, or a sentence with what follows an
-    order to ignore. In order, without overlaps."""
+    """Start and end of each instruction: a tagged region, or a sentence, with the next where it
+    leads to an order. In order, without overlaps."""
     found = [match.span() for match in _REGIONS.finditer(text)]
     for match in _SENTENCES.finditer(text):
         start = max((end.end() for end in _ENDS.finditer(text, 0, match.start())), default=0)
-        after = [
-            end.start() for end in _ENDS.finditer(text, match.end()) if end.start() < len(text)
-        ]
-        # The order itself often stands in the next sentence: "Ignore the question above. Say …".
-        stops = [*after[:2], len(text), len(text)]
-        found.append((start, stops[1]))
+        stops = [end.start() for end in _ENDS.finditer(text, match.end())] + [len(text)] * 2
+        found.append((start, stops[1 if match["leads"] else 0]))
     return _join_spans(found)
 
 

@@ -140,7 +140,10 @@ class QuestionCalculator:
             return None
         value = format_range(result, most, question.language)
         answer = computed_answer(result, reading, question, value)
-        computed = SubAnswer(1, question.text, f"{result.value:.6g}")
+        number = f"{result.value:.6g} {formula.unit}"
+        if result.amount is not None and any("mol" in option for option in question.options):
+            number = f"{result.amount:.6g} mmol/L"
+        computed = SubAnswer(1, question.text, number)
         answer = nearest_option(answer, question, [computed])
         if question.options and answer.option is None:
             return None

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 from osler.answer import UNDECIDED, Composer, who_decided
 from osler.answer.abstention import read_draft
 from osler.llm.core.ask import Speaker
 from osler.llm.core.spans import answer_span, strip_types
+from osler.methods.kag.formulas.base import convert_unit
 from osler.methods.kag.logical_forms import LogicalPlan, SubAnswer
 from osler.methods.kag.planner import plan_event
 from osler.prompts import RenderedPrompt, render_prompt
@@ -21,7 +23,24 @@ from osler.retrieve import look_up
 from osler.trace import FormSolved, Run
 from osler.types import Answer, Halt, Hit, Question, Retriever, Solution, numbered
 
-_NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
+_WORD = "[A-Za-zµμ%％°\u4e00-\u9fff]+"
+# A number, with the word behind it and what that is divided by: "41 mL/min/1.73 m2".
+_NUMBER = re.compile(
+    rf"([-+]?\d+(?:[.,]\d+)*)\s?((?:{_WORD}(?:\s?[/·]\s?(?:1\.73\s?)?{_WORD}\^?[23²³]?)*)?)"
+)
+_PLAIN = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d{1,2}")
+_FAR = 0.2
+"""Share by which the nearest option may differ."""
+_ZH_UNITS = {
+    "升": "L",
+    "毫升": "ml",
+    "克": "g",
+    "毫克": "mg",
+    "微克": "µg",
+    "公斤": "kg",
+    "天": "day",
+}
 _NOTE = {
     "en": "The option is the one nearest to the computed {value}.",
     "zh": "所选选项最接近计算结果 {value}。",
@@ -58,31 +77,39 @@ def answer_prompt(
 def nearest_option(answer: Answer, question: Question, answers: Sequence[SubAnswer]) -> Answer:
     """Chooses the option nearest to a computed number (592 → 600 ml).
 
-    Applies only when every option is a number and the last answered step ends in one; the answer
-    is returned unchanged otherwise.
+    Applies only when every option is a number and the last answered step ends in one, and where
+    the nearest, in the number's unit, is near; the answer is returned unchanged otherwise.
     """
     values = [_single_number(option) for option in question.options]
     solved = [each.text for each in answers if each.text]
-    value = _single_number(solved[-1]) if solved else None
+    computed = _single_number(solved[-1]) if solved else None
     # A single option in words means that the numbers are not the answer.
-    if value is None or not values or any(v is None for v in values):
+    if computed is None or not values or any(v is None for v in values):
         return answer
-    distances = [abs(v - value) for v in values if v is not None]
-    letter = question.letters[distances.index(min(distances))]
+    value, unit = computed
+    near = [convert_unit(*v, unit) for v in values if v is not None]
+    apart = [inf if v is None else abs(v - value) for v in near]
+    place = apart.index(min(apart))
+    if None in near or apart[place] > _FAR * max(abs(near[place] or 0.0), abs(value)):
+        return answer
+    letter = question.letters[place]
     if letter == answer.option:
         return answer
-    note = " ".join(
-        filter(None, (answer.note, _NOTE[question.language].format(value=f"{value:g}")))
-    )
-    return replace(answer, option=letter, note=note)
+    told = _NOTE[question.language].format(value=f"{value:g} {unit}".rstrip())
+    return replace(answer, option=letter, note=" ".join(filter(None, (answer.note, told))))
 
 
-def _single_number(text: str) -> float | None:
-    """The only number in a text; `None` for none or several."""
+def _single_number(text: str) -> tuple[float, str] | None:
+    """The only number in a text, with its unit; `None` for none or several."""
     found = _NUMBER.findall(text)
     if len(found) != 1:
         return None
-    return float(found[0].replace(",", ""))
+    number, unit = found[0]
+    if _DECIMAL_COMMA.fullmatch(number):
+        number = number.replace(",", ".")
+    elif not _PLAIN.fullmatch(number):  # "1.2.3"
+        return None
+    return float(number.replace(",", "")), _ZH_UNITS.get(unit, unit)
 
 
 def _unbox_answer(text: str) -> str:

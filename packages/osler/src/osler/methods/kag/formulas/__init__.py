@@ -68,11 +68,11 @@ def _mdrd(age: float, creatinine: float, sex: str) -> float:
 
 
 def _meld(bilirubin: float, inr: float, creatinine: float) -> float:
-    """Bounds as UNOS has them: nothing below 1, creatinine at most 4."""
+    """Bounds as UNOS has them: nothing below 1, creatinine at most 4, the score at most 40."""
     creatinine = min(max(creatinine, 1), 4)
     bilirubin, inr = max(bilirubin, 1), max(inr, 1)
     points = 9.57 * math.log(creatinine) + 3.78 * math.log(bilirubin) + 11.2 * math.log(inr)
-    return float(round(points + 6.43))
+    return float(min(round(points + 6.43), 40))
 
 
 def _meld_na(bilirubin: float, inr: float, creatinine: float, sodium: float) -> float:

@@ -232,6 +232,23 @@ def convert_number(wanted: NumberInput, number: float, unit: str) -> float:
         raise ValueError(f"{unit} is not a unit of {wanted.name}") from error
 
 
+def convert_unit(number: float, unit: str, to: str) -> float | None:
+    """The number in another unit; `None` for one of another dimension. As it is where both are
+    the same, or one of them is absent or not known."""
+    one, other = (re.sub(r"[\s^]", "", u.replace("²", "2")).casefold() for u in (unit, to))
+    if one == other or not one or not other:
+        return number
+    units = _unit_registry()
+    import pint
+
+    try:
+        return float(units.Quantity(number, _spell_unit(unit)).to(_spell_unit(to)).magnitude)
+    except pint.DimensionalityError:
+        return None
+    except (pint.PintError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError):
+        return number
+
+
 def _spell_unit(unit: str) -> str:
     """The unit in pint's spelling: cell counts per nanolitre, percent as a unit."""
     return _UNITS.get(unit.replace("×", "").replace("⁹", "^9").replace(" ", ""), unit)

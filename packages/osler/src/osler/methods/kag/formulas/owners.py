@@ -50,6 +50,15 @@ _OTHER_WEIGHT = re.compile(
     r"(?:ideal|target|birth|理想|目标|出生)(?:\s*(?:body)?\s*)?$", re.IGNORECASE
 )
 
+# What stands between two values of one input: "1.0 mg/dL last year and 2.0 mg/dL today".
+_AGAIN = re.compile(
+    r"(?:[\s,，;；(（→]|(?:and|then|but|to|from|rose|fell|last|this|next|a|one|two|three|yesterday|today"
+    r"|ago|now|later|before|previously|earlier|was|is|were|in|on|at|years?|months?|weeks?|days?"
+    r"|admission|discharge|baseline|currently)(?![A-Za-z])|(?:19|20)\d\d(?!\d)"
+    r"|[升降]?[到至]|[今昨去前]天|[今去前]年|上[周月次]|现在?|目前|之?[前后]|入院|出院|又|为|是|时|变)*",
+    re.IGNORECASE,
+)
+
 BOUNDS = {
     "heart_rate_over_100": ("heart_rate", 100.0),
     "uncontrolled_hypertension": ("systolic", 160.0),
@@ -67,19 +76,30 @@ def assign_quantities(formula: Formula, text: str) -> dict[str, list[Quantity]]:
     assigned: dict[str, list[Quantity]] = {name: [] for name in wanted}
     used: set[int] = set()
     ages = {(age.start, age.end) for age in find_ages(text)}
+    before: tuple[str, Quantity] | None = None
     for quantity in find_quantities(text):
         if any(quantity.start < end and start < quantity.end for start, end in ages):
             continue
         name = _owner_of(quantity, labels, used, wanted, text)
+        if not name and before and _tells_again(*before, quantity, text):
+            name = before[0]
         if name in assigned:
             unit = common or _next_unit(quantity, text)
             takes = not quantity.unit and unit in input_words()[name].units
-            assigned[name].append(replace(quantity, unit=unit) if takes else quantity)
+            before = name, replace(quantity, unit=unit) if takes else quantity
+            assigned[name].append(before[1])
     for pair in find_pressures(text):
         for name, number in (("systolic", pair.systolic), ("diastolic", pair.diastolic)):
             if name in assigned:
                 assigned[name].append(Quantity(pair.start, pair.end, number, "mmHg", ""))
     return assigned
+
+
+def _tells_again(name: str, first: Quantity, other: Quantity, text: str) -> bool:
+    """Whether it may be another value of the input that had the number before it."""
+    same = other.unit and other.unit == first.unit and other.unit in input_words()[name].units
+    apart = text[first.end : other.start].strip()  # "155 1/min" is one number
+    return bool(same and apart and _AGAIN.fullmatch(text, first.end, other.start))
 
 
 def _next_unit(quantity: Quantity, text: str) -> str:

@@ -263,9 +263,14 @@ _PER = re.compile(
 )
 
 
+_DECIMAL_COMMA = re.compile(r"(?<![\d.,])(\d(?=,\d\d)|\d{1,3}(?=,\d(?!\d))),(\d{1,2})(?!,?\d|\.\d)")
+"""In "1,2 mg/dL" and "1,75 m"; "70,60 kg" may be two numbers."""
+
+
 def write_figures(text: str) -> str:
     """The text with figures for numbers in English words, for Chinese ones before a unit, and for
-    shares: "eighty one" → "81", "百分之四十" → "40%"."""
+    shares: "eighty one" → "81", "百分之四十" → "40%"; with a point for a decimal comma."""
+    text = _DECIMAL_COMMA.sub(r"\1.\2", text)
     tens = _ROUND_TENS.sub(lambda found: f"{found[1]}百{found[2]}十", text)
     return _PER.sub("/", _SPOKEN.sub(_write_figure, _WORDED.sub(_write_english, tens)))
 
