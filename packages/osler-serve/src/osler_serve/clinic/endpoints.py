@@ -141,7 +141,7 @@ async def call_service(
     brought = {name: given for name, given in asked.prefetch.items() if given is not None}
     missing = {n: TEMPLATES[n] for n in _needed(check, asked.hook) if n not in brought}
     brought |= await read_missing(asked, missing, site.settings.serve.fhir_servers)
-    chart = read_chart(asked, brought, datetime.now(UTC).date())
+    chart = read_chart(asked, brought, datetime.now(UTC))
     findings = run_check(check, chart, rules, asked.hook != "patient-view")
     opened = await _openable_passages(site, caller, findings)
     cards = [
