@@ -363,6 +363,8 @@ export function useKey(given: string): void {
   key = given;
 }
 
+export const hasKey = () => key !== "";
+
 function headers(): Record<string, string> {
   return key ? { Authorization: `Bearer ${key}` } : {};
 }
@@ -401,12 +403,17 @@ async function remove(path: string): Promise<void> {
   await asked(`api/v1/${path}`, { method: "DELETE" });
 }
 
-// A file of an answer or a conversation, as bytes: a link could bear no key.
-export async function exported(path: string, to: string): Promise<{ blob: Blob; name: string }> {
-  const reply = await asked(`api/v1/${path}/export?to=${of(to)}`);
+export type Bytes = { blob: Blob; name: string };
+
+// A file, as bytes: a link could bear no key.
+async function bytes(path: string, usual: string): Promise<Bytes> {
+  const reply = await asked(path);
   const name = /filename="([^"]+)"/.exec(reply.headers.get("content-disposition") ?? "")?.[1];
-  return { blob: await reply.blob(), name: name ?? "osler" };
+  return { blob: await reply.blob(), name: name ?? usual };
 }
+
+export const exported = (path: string, to: string) => bytes(`api/v1/${path}/export?to=${of(to)}`, "osler");
+export const report = (address: string) => bytes(address, "report.html");
 
 // `fetch` does not tell how much of a body has gone; this does.
 export function send(source: string, file: File, progress: (share: number) => void): Promise<Sent> {

@@ -277,6 +277,11 @@ def test_a_server_with_keys_asks_for_one(window: Window, home: Path) -> None:
         page.get_by_label("API key required").fill(key)
         page.get_by_role("button", name="Open").click()
         ask_question(page)
+        page.get_by_text("More", exact=True).click()
+        with page.expect_download() as saved:  # a link bears no key
+            page.get_by_role("button", name="Printable report").click()
+        report = Path(saved.value.path()).read_text(encoding="utf-8")
+        assert report.startswith("<!doctype html>")
         page.reload()
         page.get_by_label("API key required").wait_for()
 

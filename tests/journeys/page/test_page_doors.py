@@ -67,6 +67,28 @@ def test_a_follow_up_is_asked_under_an_answer_and_begins_a_conversation(page: An
     expect_exact_text(page.locator("h1"), FIRST)
 
 
+def test_a_follow_up_that_is_sent_twice_is_asked_once(window: Window, place: ServedOsler) -> None:
+    with httpx2.Client(base_url=place.url) as client:
+        run = start_run(client, FIRST)
+        read_stream(client, run)
+        thread = client.post("/api/v1/threads", json={"run_id": run}).json()["thread_id"]
+        with window(place, f"threads/{thread}") as page:
+            held: list[Any] = []
+
+            def hold(route: Any) -> None:
+                held.append(route)
+
+            page.route("**/turns", hold)
+            field = page.get_by_label("Ask a follow-up question")
+            field.fill("Why is it given?")
+            for _ in range(2):
+                field.press("Enter")
+            expect_count(page.locator(".followup button:disabled"), 2)
+            (waiting,) = held
+            waiting.continue_()
+            expect_count(page.locator(".turn"), 2)
+
+
 def test_a_conversation_is_listed_saved_renamed_and_deleted(
     window: Window, place: ServedOsler
 ) -> None:

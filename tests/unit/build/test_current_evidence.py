@@ -83,9 +83,13 @@ PAIRS = [pair_of(number, *kind) for number, kind in enumerate(KINDS)]
 
 
 async def answer_under(
-    strategy: str, pair: ReplacedPair, policy: str = "clinical", floor: float = 0.05
+    strategy: str,
+    pair: ReplacedPair,
+    policy: str = "clinical",
+    floor: float = 0.05,
+    before: tuple[Passage, ...] = (),
 ) -> Answer:
-    """The answer when the search put the old issue first, as it may."""
+    """The answer when the search put the old issue first, as it may, or behind others."""
 
     def rarity(terms: object) -> dict[str, float]:
         return dict.fromkeys(terms, 3.0)  # type: ignore[call-overload, no-any-return]
@@ -103,7 +107,8 @@ async def answer_under(
     answer = {**floors, "consistent": False}
     chosen = {"strategy": {"kind": strategy}, "retrieve": {"policy": policy}, "answer": answer}
     composer = build_composer(Settings.model_validate(chosen), parts)
-    hits = [Hit(each, 1 / n, n, "q", "test") for n, each in enumerate((pair.old, pair.new), 1)]
+    found = (*before, pair.old, pair.new)
+    hits = [Hit(each, 1 / n, n, "q", "test") for n, each in enumerate(found, 1)]
     question = Question("q", pair.question, language=pair.old.language)
     return await composer.conclude(question, hits, "", Run())
 
@@ -138,6 +143,17 @@ async def test_where_nothing_is_cited_the_caution_says_what_the_later_issue_says
     (caution,) = answer.cautions
     assert caution.rule == "superseded"
     assert pair.new.text.split(".")[0] in caution.text
+
+
+async def test_what_stood_behind_all_that_is_cited_is_not_spoken_of() -> None:
+    pair, other = PAIRS[0], PAIRS[1]
+    asked = ReplacedPair(other.question, pair.old, pair.new)
+    answer = await answer_under("rag", asked, before=(other.new,))
+    assert [each.passage.id for each in answer.evidence] == [other.new.id]
+    assert not answer.cautions
+    nothing = await answer_under("rag", asked, floor=0.999, before=(other.new,))
+    assert not nothing.evidence
+    assert not nothing.cautions
 
 
 async def test_a_chapter_that_the_later_issue_does_not_have_stays() -> None:

@@ -20,6 +20,7 @@ from served import (
 from waiting import AwaitableEvent
 
 from osler.runs import answering
+from osler.runs.feedback import FeedbackStore
 from osler.types import Question
 from osler_serve.keys import new_key
 from osler_serve.ledger import Ledger
@@ -120,6 +121,16 @@ def test_a_conversation_is_deleted_with_its_runs_and_stays_so(own: Any) -> None:
     assert http.delete(f"{LIST}/{other}").status_code == 204
     assert listed(http) == []
     assert http.delete(f"{LIST}/{other}").status_code == 404
+
+
+def test_what_readers_wrote_of_a_deleted_run_goes_with_it(own: Any) -> None:
+    place, http = own
+    kept, gone = (ask(http, place, f"What is given first in {it}?") for it in ("asthma", "shock"))
+    for run in (kept, gone):
+        said = {"verdict": "wrong", "note": f"of {run}"}
+        assert http.post(f"/api/v1/runs/{run}/feedback", json=said).status_code == 201
+    assert http.delete(f"{LIST}/{gone}").status_code == 204
+    assert [one.about for one in FeedbackStore(place.site.settings.home).read_all()] == [kept]
 
 
 def test_runs_of_the_command_line_are_listed_opened_and_deleted(own: Any) -> None:

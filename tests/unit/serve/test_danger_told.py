@@ -134,6 +134,40 @@ def test_who_is_turned_away_is_told_whom_to_call_all_the_same(home: Path) -> Non
         place.wait_for_runs()
 
 
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [("api/v1/runs", "foo"), ("api/v1/threads/none/turns", "foo"), ("v1/chat/completions", "n")],
+)
+def test_a_request_that_is_not_valid_is_told_whom_to_call_all_the_same(
+    http: httpx2.Client, path: str, field: str
+) -> None:
+    def refuse(question: str) -> dict[str, Any]:
+        said: dict[str, Any] = {"question": question}
+        if path.startswith("v1"):
+            parts = [{"type": "text", "text": question}, {"type": "image_url"}]
+            turns = [{"role": "user", "content": one} for one in (question, parts)]
+            said = {"model": "osler/rag", "messages": turns}
+        reply = http.post(f"/{path}", json={**said, field: 2})
+        assert reply.status_code == 422
+        told: dict[str, Any] = reply.json()
+        return told
+
+    calm, told = refuse(CALM), refuse(CRY)
+    assert "danger" not in calm
+    if path.startswith("v1"):
+        assert not calm["error"]["message"].startswith("This may be")
+        assert told["error"]["message"].startswith("This may be an emergency.")
+    else:
+        assert tuple(told["danger"]["kinds"]) == CRY_KINDS
+
+
+@pytest.mark.parametrize("body", [b"[1]", b'{"question": "\\ud800", "a": 1}', b'{"messages": [3]}'])
+def test_a_body_without_a_question_is_refused_as_it_is(http: httpx2.Client, body: bytes) -> None:
+    sent = {"Content-Type": "application/json"}
+    for path in ("api/v1/runs", "v1/chat/completions"):
+        assert http.post(f"/{path}", content=body, headers=sent).status_code == 422
+
+
 # ---------------------------------------------------------------- OpenAI
 
 

@@ -148,6 +148,26 @@ def test_an_image_is_refused_and_parts_of_text_are_read(client: Any) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("content", "param"),
+    [
+        ([{"type": "image_url", "image_url": {"url": "data:x"}}], "messages.0.content.0.type"),
+        ([], "messages.0.content"),
+        (5, "messages.0.content"),
+        ("x" * 40_000, "messages.0.content.0.text"),
+    ],
+)
+def test_content_that_is_no_text_is_refused_by_its_place_alone(
+    http: httpx2.Client, content: object, param: str
+) -> None:
+    asked = {"model": "osler/rag", "messages": [{"role": "user", "content": content}]}
+    reply = http.post("/v1/chat/completions", json=asked)
+    assert reply.status_code == 422
+    error = reply.json()["error"]
+    assert error["param"] == param
+    assert "function" not in error["message"]
+
+
 def test_unread_parts_of_a_conversation_are_reported(client: Any) -> None:
     messages = [
         {"role": "system", "content": "Answer as a pirate."},

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from waiting import AwaitableEvent
 from osler.errors import BadConfig
 from osler.settings import Settings
 from osler_serve.active_runs import FairRoom
-from osler_serve.keys import Caller
+from osler_serve.keys import Caller, new_key
+from osler_serve.scopes import KeyScope
 from osler_serve.workers import check_workers
 
 STUCK = """
@@ -107,6 +109,27 @@ def test_a_run_whose_server_was_killed_is_brought_to_its_end_by_another(tmp_path
             assert numbers == list(range(before + 1, before + 1 + len(seen)))
             assert seen[-1][1] == "run.finished"
             assert http.get(f"/api/v1/runs/{run}").json()["status"] == "finished"
+
+
+def test_a_run_that_is_taken_over_is_counted_and_booked_as_its_key_s(tmp_path: Path) -> None:
+    gate = AwaitableEvent()
+    asked = {"question": "What is given first?"}
+    with (
+        serve_osler(tmp_path, model=FixedModel(gate=gate)) as other,
+        stuck_server(tmp_path) as (url, child),
+    ):
+        ledger = other.site.ledger
+        key = new_key(ledger, "ward", scope=KeyScope(tokens=1_000))
+        with httpx2.Client(timeout=30, headers={"Authorization": f"Bearer {key}"}) as http:
+            assert http.post(f"{url}/api/v1/runs", json=asked).status_code == 202
+            child.send_signal(signal.SIGKILL)
+            assert other.model.called.wait(30)
+            reply = http.post(f"{other.url}/api/v1/runs", json=asked)
+            gate.set()
+        assert (reply.status_code, reply.json()["code"]) == (429, "token_budget")
+        other.wait_for_runs()
+        (row,) = ledger.list_keys()
+        assert ledger.spent_tokens(row.id, f"{datetime.now(UTC):%Y-%m-%d}") > 0
 
 
 def test_a_run_that_is_given_up_ends_its_stream_with_the_reason(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { start, type About, type Run } from "../api";
+import { exported, hasKey, report, start, type About, type Run } from "../api";
 import { draft } from "../hooks";
 import { link } from "../place";
 import type { Tongue } from "../words";
@@ -19,6 +19,7 @@ type Given = { run: Run; about: About; again?: () => void; speak: Tongue };
 export function Actions({ run, about, again, speak }: Given) {
   const { words } = speak;
   const path = `runs/${encodeURIComponent(run.run_id)}`;
+  const address = `${path}/report.html`;
   const [told, doing] = useDoing();
   const [judging, judge] = useState(false);
   const beside = async (strategy: string) => {
@@ -32,7 +33,7 @@ export function Actions({ run, about, again, speak }: Given) {
         <button onClick={() => doing(() => copied(path, words))}>{words.copy}</button>
         <Menu summary={words.store} look="button">
           {READABLE.filter(([name]) => about.exports.includes(name)).map(([name, label]) => (
-            <button key={name} onClick={() => doing(() => saved(path, name))}>
+            <button key={name} onClick={() => doing(() => saved(exported(path, name)))}>
               {label}
             </button>
           ))}
@@ -51,9 +52,13 @@ export function Actions({ run, about, again, speak }: Given) {
               <option key={name}>{name}</option>
             ))}
           </select>
-          <a className="button" href={`${path}/report.html`}>
-            {words.report}
-          </a>
+          {hasKey() ? (
+            <button onClick={() => doing(() => saved(report(address)))}>{words.report}</button>
+          ) : (
+            <a className="button" href={address}>
+              {words.report}
+            </a>
+          )}
         </Menu>
         <span role="status" className="small">
           {told}

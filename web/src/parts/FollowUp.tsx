@@ -22,6 +22,7 @@ export function FollowUp({ open, asked, moved, speak }: Given) {
   const [danger, warn] = useState<api.Danger | null>(null);
   const [busy, work] = useState(false);
   const doing = async (made: (thread: api.Thread) => Promise<void>) => {
+    if (busy) return; // Enter sends whatever the button says
     setWrong("");
     work(true);
     try {

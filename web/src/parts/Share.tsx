@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { exported, type About } from "../api";
+import { exported, type About, type Bytes } from "../api";
 import { why } from "../hooks";
 import type { Tongue, Words } from "../words";
 
@@ -33,7 +33,7 @@ export function Share({ path, about, speak }: { path: string; about: About; spea
           </option>
         ))}
       </select>
-      <button type="button" onClick={() => doing(() => saved(path, to))}>
+      <button type="button" onClick={() => doing(() => saved(exported(path, to)))}>
         {words.save}
       </button>
       <span role="status" className="small">
@@ -54,8 +54,8 @@ export async function copied(path: string, words: Words): Promise<string> {
   return words.copied;
 }
 
-export async function saved(path: string, to: string): Promise<string> {
-  const { blob, name } = await exported(path, to);
+export async function saved(file: Promise<Bytes>): Promise<string> {
+  const { blob, name } = await file;
   const made = document.createElement("a");
   made.href = URL.createObjectURL(blob);
   made.download = name;

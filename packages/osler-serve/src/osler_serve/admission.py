@@ -25,8 +25,8 @@ from osler_serve.shared_runs import SharedRuns
 GAP = 0.02
 # Seconds that a run holds back; on a server that is never calm too.
 MOST = 0.25
-# What each other run that holds back adds to both: its stream has yet to be opened, and the last of
-# them waits longer than that for the others' work.
+# What each other run that holds back adds to both: its client has yet to open its stream, and the
+# last of them waits for the work of all others.
 GAP_EACH, MOST_EACH = 0.0005, 0.004
 T = TypeVar("T")
 

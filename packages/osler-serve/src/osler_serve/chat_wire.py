@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from osler.answer.extractive import sureness_word
 from osler.questions import LIMIT
@@ -39,10 +39,20 @@ class TextPart(ChatModel):
     text: Annotated[Words, Field(max_length=LIMIT * 4)]
 
 
-Content = (
-    Annotated[Words, Field(max_length=LIMIT * 4)]
-    | Annotated[list[TextPart], Field(min_length=1, max_length=64)]
-)
+Parts = Annotated[list[TextPart], Field(min_length=1, max_length=64)]
+
+
+def _as_parts(given: object) -> object:
+    """One form alone: of two, what is wrong with the other would be told."""
+    return [{"type": "text", "text": given}] if isinstance(given, str) else given
+
+
+Content = Annotated[
+    Parts,
+    BeforeValidator(
+        _as_parts, json_schema_input_type=Annotated[str, Field(max_length=LIMIT * 4)] | Parts
+    ),
+]
 
 
 class ChatMessage(BaseModel):
@@ -55,8 +65,6 @@ class ChatMessage(BaseModel):
 
     @property
     def text(self) -> str:
-        if isinstance(self.content, str):
-            return self.content
         return "\n".join(part.text for part in self.content or ())
 
 

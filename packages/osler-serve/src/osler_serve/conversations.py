@@ -18,6 +18,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from osler.errors import UnknownPassage
+from osler.runs.feedback import FeedbackStore
 from osler.runs.files import find_answer
 from osler.runs.threads import Thread, ThreadStore, UnknownThread
 from osler.sources.catalogue import is_patients
@@ -86,7 +87,8 @@ async def change_conversation(
 
 @router.delete("/conversations/{id}", status_code=204)
 async def delete_conversation(id: ConversationId, site: At, caller: Who) -> None:
-    """Delete it with its runs; one that is not finished is stopped. The audit log stays."""
+    """Delete it with its runs and what was said of them; one that is not finished is stopped.
+    The audit log stays."""
     runs = await asyncio.to_thread(_find_runs, site, caller, id)
     store = ThreadStore(site.settings.home)
     await asyncio.to_thread(store.write_pin, id, False, caller.workspace)
@@ -132,6 +134,7 @@ _MOST_READ = 30
 
 
 def _delete_run(site: ServerState, id: str) -> None:
+    FeedbackStore(site.settings.home).delete_run(id)
     site.desk.drop_ended(id)
     shutil.rmtree(site.settings.runs.path / id, ignore_errors=True)
     site.ledger.delete_run(id)

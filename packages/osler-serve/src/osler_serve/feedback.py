@@ -29,8 +29,7 @@ async def judge_run(
     await load_run(site.desk, caller, id)  # 404 for a run that the caller may not see
     one = Feedback("run", id, given.verdict, note=given.note)
     store = FeedbackStore(site.settings.home)
-    await asyncio.to_thread(store.add_all, [one], caller.workspace)
-    (kept, *_) = await asyncio.to_thread(store.read_all, caller.workspace, 1)
+    (kept,) = await asyncio.to_thread(store.add_all, [one], caller.workspace)
     return evaluation_replies.FeedbackView.from_value(kept)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from osler.errors import OslerError
 from osler_serve.active_runs import ActiveRun
-from osler_serve.keys import Authenticator, Caller
+from osler_serve.keys import Authenticator
 from osler_serve.ledger import RunClaim
 from osler_serve.replies import Status
 from osler_serve.run_manager import RunManager
@@ -30,7 +30,7 @@ async def watch_others(desk: RunManager, gate: Authenticator) -> None:
             told = await asyncio.to_thread(desk.shared.share_counts, gate.count_asked())
             gate.note_elsewhere(told)
             for claim, said in await asyncio.to_thread(desk.shared.take_orphans):
-                await _adopt_run(desk, claim, said)
+                await _adopt_run(desk, gate, claim, said)
             for id in await asyncio.to_thread(desk.shared.asked_to_stop):
                 if (live := desk.find_any(id)) is not None:
                     await desk.cancel_run(live)
@@ -38,7 +38,9 @@ async def watch_others(desk: RunManager, gate: Authenticator) -> None:
             _LOG.warning("the runs of other servers cannot be seen: %s", error)
 
 
-async def _adopt_run(desk: RunManager, claim: RunClaim, said: list[str]) -> None:
+async def _adopt_run(
+    desk: RunManager, gate: Authenticator, claim: RunClaim, said: list[str]
+) -> None:
     if desk.is_kept(claim.id):  # whole on disk; only its end was not noted
         await asyncio.to_thread(_end_claim, desk, claim, "finished")
         return
@@ -49,11 +51,9 @@ async def _adopt_run(desk: RunManager, claim: RunClaim, said: list[str]) -> None
             why = f"its server died {claim.tries} times, and it is not begun again"
         await asyncio.to_thread(_end_claim, desk, claim, "interrupted", why, said)
         return
-    # Its key's own bounds were checked when it was taken on.
-    caller = Caller(claim.caller, asked.workspace, desk.limits.caller_runs, 1)
     live = ActiveRun(
         claim.id,
-        caller,
+        gate.caller_of_run(claim.caller, asked.workspace),
         asked.question,
         asked.settings,
         asked.created,

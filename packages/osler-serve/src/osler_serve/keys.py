@@ -9,12 +9,12 @@ import secrets
 import time
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from weakref import WeakKeyDictionary
 
-from osler.errors import BadConfig
+from osler.errors import BadConfig, StorageFailed
 from osler.settings import ServeSettings
 from osler.settings.sections import is_loopback
 from osler_serve.clinic.hook_tokens import PREFIX, read_hook_clients
@@ -217,6 +217,15 @@ class Authenticator:
             self._throttle.count(address, found.group(1))
             raise RefusedRequest(401, "wrong_key", "unknown key", fix=NEEDED)
         return self._keyed_caller(row)
+
+    def caller_of_run(self, id: str, workspace: str) -> Caller:
+        """Whose a run is that another server took on, so that its bounds count it here."""
+        if id == self._local.id:
+            return self._local
+        with suppress(StorageFailed):  # a damaged key counts as one that is gone
+            if row := self._ledger.find_key(id):
+                return self._keyed_caller(row)
+        return Caller(id, workspace, self._limits.caller_runs, 1)
 
     def launched_caller(self, session: LaunchSession) -> Caller:
         """A record system's user, with one patient open."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import json
 import logging
@@ -14,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
+from osler.build.danger import danger_notice
 from osler.errors import (
     BadConfig,
     BadQuestion,
@@ -21,10 +23,16 @@ from osler.errors import (
     OslerError,
     UnknownPassage,
 )
-from osler.types import DangerNotice
+from osler.questions import LIMIT
+from osler.settings import Settings
+from osler.sources.formats.json_lines import items_at, text_at
+from osler.text import language_of
+from osler.types import DangerNotice, Question
 
 MEDIA = "application/problem+json"
 _LOG = logging.getLogger("osler_serve")
+# Of a chat that is not valid, its last question and what was said before.
+_TEXTS = 6
 _TITLES = {
     400: "The request cannot be read",
     401: "A key is needed",
@@ -190,7 +198,11 @@ def install_handlers(app: FastAPI) -> None:
 
     async def handle_invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101
-        return refusal_response(_invalid_field(error), request.url.path)
+        refused = _invalid_field(error)
+        refused.danger = await asyncio.to_thread(
+            _danger_asked, request.app.state.site.settings, error.body
+        )
+        return refusal_response(refused, request.url.path)
 
     async def handle_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101
@@ -227,6 +239,21 @@ def _invalid_field(error: RequestValidationError) -> RefusedRequest:
     message = f"{where}: {first['msg']}" if where else str(first["msg"])
     code = "unknown_field" if first["type"] == "extra_forbidden" else "invalid"
     return BadParameter(422, code, message, where)
+
+
+def _danger_asked(settings: Settings, body: Any) -> DangerNotice | None:
+    """The notice for the question, or the chat, of a request that is not valid."""
+    said = [text_at(body, "question")]
+    for turn in items_at(body, "messages"):
+        if text_at(turn, "role") == "user":
+            parts = (text_at(one, "text") for one in items_at(turn, "content"))
+            said += [text_at(turn, "content"), *parts]
+    # Half of a surrogate pair is no text.
+    said = [one[-LIMIT:].encode(errors="replace").decode() for one in said if one.strip()]
+    if not said:
+        return None
+    *earlier, last = said[-_TEXTS:]
+    return danger_notice(settings, Question("", last, language=language_of(last)), earlier)
 
 
 def error_code(name: str) -> str:

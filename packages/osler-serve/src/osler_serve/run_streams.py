@@ -43,8 +43,8 @@ async def stream_active(desk: RunManager, live: ActiveRun, after: int) -> AsyncI
 
 
 async def stream_recorded(run: RunView, after: int) -> AsyncIterator[bytes]:
-    """The same of a run that is over. Of one that was begun anew there may be fewer events than
-    were seen: the end is told all the same."""
+    """The stored events of a run that is over, after the number `after`. One that was begun anew
+    may have fewer than the client saw: the last is sent again, so that it learns of the end."""
     lines, at = run.lines, after
     if after > len(lines) or run.status == "interrupted":
         at = min(after, len(lines) - 1)

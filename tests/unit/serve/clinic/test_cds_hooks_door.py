@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.resources import files
 from pathlib import Path
@@ -20,9 +21,10 @@ from synthetic_patients import bundle, make_patients, read_labelled_cases
 
 from osler.kb.base import KnowledgeBase
 from osler_lab.testing.scripted import HashingEncoder
+from osler_serve.clinic.chart import Measured, read_chart
 from osler_serve.clinic.checks import packaged_clinic_rules
 from osler_serve.clinic.endpoints import TEMPLATES
-from osler_serve.clinic.hook_wire import CardList, HookServiceList
+from osler_serve.clinic.hook_wire import CardList, HookRequest, HookServiceList
 from osler_serve.clinic.outside import allows_reading
 
 HOOKS = ("patient-view", "order-select", "order-sign")
@@ -83,6 +85,66 @@ def test_an_unknown_kidney_is_said_and_not_guessed(http: httpx2.Client) -> None:
     assert "needs age, creatinine" in card.detail
 
 
+def measured(*values: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    """Creatinine of a moment each, as the first observation of `Person` has it but for the rest."""
+    asked = Person(ordered=("Metformin",), creatinine=(1.0, "mg/dL")).request("order-sign")
+    (first,) = asked["prefetch"]["creatinine"]["entry"]
+    every = [{**first["resource"], "effectiveDateTime": when} | said for when, said in values]
+    asked["prefetch"]["creatinine"] = bundle(every)
+    return asked
+
+
+def newest_creatinine(*values: tuple[str, dict[str, Any]]) -> Measured | None:
+    """As it is read at 07:00 on 5 October in Shanghai, where it is still the 4th in UTC."""
+    asked = HookRequest.model_validate(measured(*values))
+    brought = {name: given for name, given in asked.prefetch.items() if given is not None}
+    return read_chart(asked, brought, datetime(2026, 10, 4, 23, tzinfo=UTC)).creatinine
+
+
+def quantity(value: float, unit: str = "mg/dL", **more: str) -> dict[str, Any]:
+    return {"valueQuantity": {"value": value, "unit": unit, **more}}
+
+
+@pytest.mark.parametrize("when", ["2026-10-05T06:10:00+08:00", "2026-10-05"])
+def test_this_morning_s_value_counts_east_of_greenwich(when: str) -> None:
+    found = newest_creatinine((when, quantity(4)), ("2026-09-01T08:00:00+08:00", quantity(0.9)))
+    assert found == Measured(4, "4 mg/dL on 2026-10-05")
+    assert newest_creatinine(("2026-10-06", quantity(4))) is None
+
+
+def test_of_one_day_s_values_the_latest_counts_wherever_it_stands() -> None:
+    values = [("2026-10-04T20:00:00Z", quantity(4)), ("2026-10-04T22:00:00+08:00", quantity(0.9))]
+    assert newest_creatinine(*values) == newest_creatinine(*values[::-1])
+    assert newest_creatinine(*values) == Measured(4, "4 mg/dL on 2026-10-04")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (quantity(4, "mg%"), "4 mg% on 2026-10-04"),
+        (quantity(4, comparator=">"), ">4 mg/dL on 2026-10-04"),
+        ({"valueQuantity": None, "valueString": "high"}, "a value without a number on 2026-10-04"),
+    ],
+)
+def test_an_older_value_does_not_stand_in_for_one_that_cannot_be_read(
+    value: dict[str, Any], said: str
+) -> None:
+    older = ("2026-01-04", quantity(0.9))
+    assert newest_creatinine(older, ("2026-10-04", value)) == Measured(None, said)
+    nothing = {"valueQuantity": None, "dataAbsentReason": {"text": "not done"}}
+    found = newest_creatinine(older, ("2026-10-04", nothing))
+    assert found == Measured(0.9, "0.9 mg/dL on 2026-01-04")
+
+
+def test_a_value_that_could_not_be_read_is_named(http: httpx2.Client) -> None:
+    today = datetime.now(UTC).isoformat()
+    asked = measured((today, quantity(4, "mg%")))
+    reply = http.post("/cds-services/renal-doses-order-sign", json=asked)
+    (card,) = CardList.model_validate_json(reply.content).cards
+    assert card.summary == "Metformin: kidney function not computed, for lack of creatinine"
+    assert "Not read: 4 mg% on" in card.detail.replace("\\", "")
+
+
 def test_order_select_looks_at_the_selected_orders_alone(http: httpx2.Client) -> None:
     person = Person(taken=("Warfarin",), ordered=("Amiodarone", "Fluconazole"))
     asked = person.request("order-select")
@@ -103,6 +165,16 @@ def test_a_list_that_was_cut_short_and_a_drug_without_a_name_are_said(http: http
         "A drug has a code and no name: not checked",
         "Only a part of medications was sent: the rest is not checked",
     ]
+
+
+def test_an_allergy_without_a_name_is_said(http: httpx2.Client) -> None:
+    asked = Person(ordered=("Amoxicillin",), allergies=("x",)).request("order-sign")
+    code = {"coding": [{"system": "http://snomed.info/sct", "code": "91936005"}]}
+    asked["prefetch"]["allergies"]["entry"][0]["resource"]["code"] = code
+    reply = http.post("/cds-services/allergies-order-sign", json=asked)
+    (card,) = CardList.model_validate_json(reply.content).cards
+    assert card.summary == "An allergy has no name: not checked"
+    assert card.indicator == "info"
 
 
 def test_the_drug_of_a_referenced_or_contained_medication_is_read(http: httpx2.Client) -> None:

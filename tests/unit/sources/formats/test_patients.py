@@ -114,6 +114,20 @@ def test_fhir_identifiers_of_the_patient_are_dropped() -> None:
         assert private not in told
 
 
+@pytest.mark.parametrize(
+    "name",
+    [{"family": "王", "given": ["伟"]}, {"family": "王", "given": ["建", "伟"]}, {"text": "王·伟"}],
+)
+def test_a_chinese_name_of_single_characters_is_the_patient_s_own(name: dict[str, Any]) -> None:
+    whole = "".join(name.get("given", ["伟"]))
+    texts = [f"王{whole}自述头痛", f"王 {whole}自述头痛", "王国卫生院：头痛"]
+    typed = [resource("Condition", code={"text": text}) for text in texts]
+    (document,) = parse(PATIENT | {"name": [name]}, ASTHMA, *typed)
+    assert isinstance(document, Document)
+    assert "自述" not in repr(document)
+    assert "王国卫生院：头痛" in repr(document)
+
+
 def test_typed_text_without_a_private_word_is_used_where_there_is_no_code() -> None:
     document = one(resource("Condition", code={"text": "Chronic cough"}))
 

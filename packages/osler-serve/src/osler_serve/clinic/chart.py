@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from osler.sources.formats.json_lines import items_at, text_at, value_at
@@ -23,7 +23,9 @@ _CREATININE = ("2160-0", "14682-9", "38483-4")
 _WEIGHT = ("29463-7", "3141-9")
 _KILOGRAMS = {"kg": 1.0, "g": 0.001, "[lb_av]": 0.45359237, "lb": 0.45359237, "lbs": 0.45359237}
 _MG_PER_DL = {"mg/dl": 1.0, "umol/l": 1 / 88.4, "µmol/l": 1 / 88.4, "μmol/l": 1 / 88.4}
-_OLDEST_DAYS = 365
+_OLDEST = timedelta(days=365)
+# A day begins so long before it does in UTC, and many records have local times without a zone.
+_FURTHEST_EAST = timedelta(hours=14)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,8 @@ class NamedItem:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    value: float
-    """Creatinine in mg/dL, weight in kg."""
+    value: float | None
+    """Creatinine in mg/dL, weight in kg; `None` where it cannot be read."""
     said: str
     """As the record has it, with its unit and day."""
 
@@ -61,7 +63,7 @@ class Chart:
     """Prefetched lists that had more pages."""
 
 
-def read_chart(asked: HookRequest, prefetch: dict[str, Resource], today: date) -> Chart:
+def read_chart(asked: HookRequest, prefetch: dict[str, Resource], now: datetime) -> Chart:
     """Raises `RefusedRequest` (400) for resources of another patient."""
     context = asked.context
     held = context.draftOrders
@@ -74,10 +76,10 @@ def read_chart(asked: HookRequest, prefetch: dict[str, Resource], today: date) -
         taken=_read_drugs(_resources(prefetch.get("medications")), _TAKEN),
         ordered=_read_drugs(drafts, ("draft", "active")),
         allergies=tuple(_read_allergies(_resources(prefetch.get("allergies")))),
-        age=_read_age(person.get("birthDate"), today),
+        age=_read_age(person.get("birthDate"), now.date()),
         sex=sex if (sex := person.get("gender")) in ("female", "male") else None,
-        creatinine=_newest(prefetch.get("creatinine"), _CREATININE, _MG_PER_DL, today),
-        weight=_newest(prefetch.get("weight"), _WEIGHT, _KILOGRAMS, today),
+        creatinine=_newest(prefetch.get("creatinine"), _CREATININE, _MG_PER_DL, now),
+        weight=_newest(prefetch.get("weight"), _WEIGHT, _KILOGRAMS, now),
         cut_short=tuple(name for name, given in prefetch.items() if _has_more(given)),
     )
 
@@ -173,26 +175,46 @@ def _read_age(born: object, today: date) -> int | None:
     return None if day is None or day > today else age_between(day, today)
 
 
+def _read_moment(value: object) -> datetime | None:
+    """A day without a time, or with one that cannot be read, stands for its beginning."""
+    if (day := _read_day(value)) is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(str(value))
+    except ValueError:
+        moment = datetime(day.year, day.month, day.day)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
 def _newest(
-    bundle: Resource | None, codes: tuple[str, ...], units: dict[str, float], today: date
+    bundle: Resource | None, codes: tuple[str, ...], units: dict[str, float], now: datetime
 ) -> Measured | None:
-    """The latest final value of these LOINC codes within a year, in the first unit."""
-    found: list[tuple[date, Measured]] = []
+    """The latest final value of these LOINC codes within a year, in the first unit.
+
+    No older value stands in for one that cannot be read.
+    """
+    found: list[tuple[datetime, Measured]] = []
     for one in _resources(bundle):
         coded = {_text(c, "code") for c in items_at(one, "code", "coding")}
-        day = _read_day(one.get("effectiveDateTime") or one.get("issued"))
-        value = value_at(one, "valueQuantity", "value")
-        unit = _text(one, "valueQuantity", "code") or _text(one, "valueQuantity", "unit")
-        factor = units.get(unit.casefold())
+        moment = _read_moment(one.get("effectiveDateTime") or one.get("issued"))
         if (
             coded.isdisjoint(codes)
             or _text(one, "status") not in ("final", "amended", "corrected")
-            or day is None
-            or not 0 <= (today - day).days <= _OLDEST_DAYS
-            or isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or factor is None
+            or moment is None
+            or not -_FURTHEST_EAST <= now - moment <= _OLDEST
+            or not any(given for name, given in one.items() if name.startswith("value"))
         ):
             continue
-        found.append((day, Measured(value * factor, f"{value:g} {unit} on {day.isoformat()}")))
+        found.append((moment, _measured(one, units, moment.date())))
     return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _measured(observation: Resource, units: dict[str, float], day: date) -> Measured:
+    quantity = value_at(observation, "valueQuantity")
+    number, sign = value_at(quantity, "value"), _text(quantity, "comparator")
+    unit = _text(quantity, "code") or _text(quantity, "unit")
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return Measured(None, f"a value without a number on {day}")
+    factor = None if sign else units.get(unit.casefold())
+    said = f"{sign}{number:g} {unit} on {day}"
+    return Measured(None if factor is None else number * factor, said)

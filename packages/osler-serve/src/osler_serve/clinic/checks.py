@@ -197,6 +197,7 @@ def find_renal_doses(read: ReadDrugs) -> Iterator[Finding]:
 def _check_kidney(id: str, rule: RenalRule, drug: str, read: ReadDrugs) -> Iterator[Finding]:
     formula = FORMULAS[rule.formula]
     chart, order = read.chart, read.describe(drug)
+    measured = [one for one in (chart.creatinine, chart.weight) if one is not None]
     known: dict[str, Given | None] = {
         "age": chart.age,
         "sex": chart.sex,
@@ -206,8 +207,9 @@ def _check_kidney(id: str, rule: RenalRule, drug: str, read: ReadDrugs) -> Itera
     given = {wanted.name: known.get(wanted.name) for wanted in formula.inputs}
     if missing := [name for name, value in given.items() if value is None]:
         problem = f"{drug.capitalize()}: kidney function not computed, for lack of {missing[0]}"
-        facts = (order, f"{formula.title} needs {', '.join(missing)} of the last year.")
-        yield Finding(id, problem, facts, rule, urgent=False)
+        needed = f"{formula.title} needs {', '.join(missing)} of the last year."
+        unread = [f"Not read: {one.said}" for one in measured if one.value is None]
+        yield Finding(id, problem, (order, needed, *unread), rule, urgent=False)
         return
     try:
         result = evaluate_formula(formula, {k: v for k, v in given.items() if v is not None})
@@ -217,15 +219,17 @@ def _check_kidney(id: str, rule: RenalRule, drug: str, read: ReadDrugs) -> Itera
         return
     if result.value < rule.below:
         summary = f"{drug.capitalize()}: {formula.unit} {result.value:.0f}, below {rule.below:g}"
-        seen = [one.said for one in (chart.creatinine, chart.weight) if one is not None]
-        measured = f"Measured: {'; '.join(seen)}"
-        yield Finding(id, summary, (order, result.text(), measured, formula.source), rule)
+        seen = f"Measured: {'; '.join(one.said for one in measured if one.value is not None)}"
+        yield Finding(id, summary, (order, result.text(), seen, formula.source), rule)
 
 
 def find_allergies(read: ReadDrugs) -> Iterator[Finding]:
     """Orders of what a recorded allergy names, or of a relative of it."""
     groups = DrugNames(read.rules.group_names)
     for allergy in read.chart.allergies:
+        if not allergy.text:
+            problem, facts = "An allergy has no name: not checked", (allergy.reference,)
+            yield Finding(f"unnamed-{allergy.reference}", problem, facts, urgent=False)
         named, kinds = read.names.find(allergy.text), groups.find(allergy.text)
         direct = named | {d for kind in kinds for d in read.rules.members(kind)}
         shared = {

@@ -70,7 +70,7 @@ _DESCRIPTIONS: dict[CheckName, tuple[str, str]] = {
 }
 _OUTCOME = "#/components/schemas/OperationOutcome"
 # What other endpoints say of themselves; no state of theirs is refused here (409).
-_SAID = {status: one["description"] for status, one in PROBLEMS.items() if status != 409} | {
+_ERROR_TEXTS = {status: one["description"] for status, one in PROBLEMS.items() if status != 409} | {
     400: "It cannot be read, or is of another patient.",
     403: "The key may not do this, or the request comes from another site.",
     404: "There is no such service.",
@@ -81,7 +81,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
         "description": said,
         "content": {"application/fhir+json": {"schema": {"$ref": _OUTCOME}}},
     }
-    for status, said in _SAID.items()
+    for status, said in _ERROR_TEXTS.items()
 }
 ServiceId = Annotated[str, Path(max_length=100, description="As in allergies-order-sign.")]
 
@@ -121,8 +121,9 @@ _RULES: dict[CheckName, str] = {
 
 def _needed(check: CheckName, hook: HookName) -> tuple[str, ...]:
     """Names of the prefetch templates."""
-    about_taken = () if "medications" in _NEEDS[check] else ("medications",)
-    return _NEEDS[check] + (about_taken if hook == "patient-view" else ())
+    # Without an order, what is taken is checked.
+    taken = ("medications",) if hook == "patient-view" else ()
+    return tuple(dict.fromkeys((*_NEEDS[check], *taken)))
 
 
 def _load_rules(site: ServerState) -> ClinicRules:
@@ -141,7 +142,7 @@ async def call_service(
     brought = {name: given for name, given in asked.prefetch.items() if given is not None}
     missing = {n: TEMPLATES[n] for n in _needed(check, asked.hook) if n not in brought}
     brought |= await read_missing(asked, missing, site.settings.serve.fhir_servers)
-    chart = read_chart(asked, brought, datetime.now(UTC).date())
+    chart = read_chart(asked, brought, datetime.now(UTC))
     findings = run_check(check, chart, rules, asked.hook != "patient-view")
     opened = await _openable_passages(site, caller, findings)
     cards = [

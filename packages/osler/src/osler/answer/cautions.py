@@ -205,6 +205,11 @@ class Replaced:
     later: Hit | None
     """Its later issue; `None` where it was retracted."""
 
+    def concerns(self, answer: Answer) -> bool:
+        """Whether it was found before something that is cited, or its later issue is cited."""
+        last = max((one.hit.rank for one in answer.evidence), default=1)
+        return self.later is None or self.hit.rank <= last or _cites(answer, self.later)
+
     def caution(self, question: Question, answer: Answer) -> Caution:
         """Why it was left out, and what the later issue says, unless the answer cites it."""
         mine, language = self.hit.passage, answer.language
@@ -227,11 +232,16 @@ class Replaced:
 
 def _quote_uncited(later: Hit, question: Question, answer: Answer) -> str:
     """Its sentence nearest to the question; "" where the answer cites its document."""
-    document = document_id(later.passage)
-    if any(document_id(one.passage) == document for one in answer.evidence):
+    if _cites(answer, later):
         return ""
     said = _nearest_sentence(question.text, later).quote
     return f"：“{said}”" if answer.language == "zh" else f': "{said}"'
+
+
+def _cites(answer: Answer, hit: Hit) -> bool:
+    """Whether the answer cites the document of the hit."""
+    document = document_id(hit.passage)
+    return any(document_id(one.passage) == document for one in answer.evidence)
 
 
 def split_current(hits: Sequence[Hit]) -> tuple[tuple[Hit, ...], tuple[Replaced, ...]]:
@@ -281,5 +291,5 @@ class CurrentComposer(ReviewingComposer):
     ) -> tuple[Sequence[Hit], Review]:
         current, gone = split_current(hits)
         return current, lambda answer: add_cautions(
-            answer, (each.caution(question, answer) for each in gone)
+            answer, (each.caution(question, answer) for each in gone if each.concerns(answer))
         )

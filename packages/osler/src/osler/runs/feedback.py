@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -54,15 +54,22 @@ class FeedbackStore:
     def __init__(self, home: Path) -> None:
         self._file = HomeStore(home / FILE, _TABLES)
 
-    def add_all(self, given: Sequence[Feedback], workspace: str = WORKSPACE) -> None:
-        """Adds all of it or, where one cannot be stored, none."""
-        rows = [(workspace, *astuple(one)[:-1], one.at or _now()) for one in given]
+    def add_all(self, given: Sequence[Feedback], workspace: str = WORKSPACE) -> list[Feedback]:
+        """Adds all of it or, where one cannot be stored, none; as it is kept."""
+        kept = [replace(one, at=one.at or _now()) for one in given]
+        rows = [(workspace, *astuple(one)) for one in kept]
         insert = (
             "INSERT INTO feedback(workspace, kind, about, verdict, reason, note, place, at)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
         )
         with self._file.open_to_write() as db:
             db.executemany(insert, rows)
+        return kept
+
+    def delete_run(self, id: str) -> None:
+        """Deletes what was said of a run."""
+        with self._file.open_to_write() as db:
+            db.execute("DELETE FROM feedback WHERE kind = 'run' AND about = ?", (id,))
 
     def read_all(self, workspace: str = WORKSPACE, limit: int = 10_000) -> list[Feedback]:
         """The newest first."""

@@ -124,17 +124,24 @@ def first_display(concept: Any) -> str:
 
 
 def own_words_of(*values: Any) -> frozenset[str]:
-    """Every word of two characters or more, anywhere inside JSON values, in lower case."""
+    """Every word of two characters or more, anywhere inside JSON values, in lower case.
+
+    A Chinese name is one word, however it is divided: a single character is no word of its own.
+    """
     words: set[str] = set()
     left = list(values)
     while left:
         match left.pop():
             case str() as text:
-                words.update(word for word in _WORDS.findall(text.lower()) if len(word) > 1)
+                found = _WORDS.findall(text.lower())
+                words.update(word for word in (*found, "".join(found)) if len(word) > 1)
             case list() as items:
                 left += items
             case dict() as fields:
                 left += fields.values()
+                family, given = text_at(fields, "family"), items_at(fields, "given")
+                first = "".join(one for one in given if isinstance(one, str))
+                left += [first, family + first, first + family]
     return frozenset(words)
 
 
@@ -157,10 +164,10 @@ def _parse_date(value: Any) -> date | None:
 def _safe_text(concept: Resource, own_words: frozenset[str]) -> str:
     """A concept's free text, unless it holds one of the patient's own words (name, address)."""
     text = one_line(text_at(concept, "text"))
-    lowered = text.lower()
-    names = own_words.intersection(_WORDS.findall(lowered))
+    found = _WORDS.findall(text.lower())
+    names, joined = own_words.intersection(found), "".join(found)
     # A Chinese name is not set off by spaces.
-    return "" if names or any(is_cjk(own[0]) and own in lowered for own in own_words) else text
+    return "" if names or any(is_cjk(own[0]) and own in joined for own in own_words) else text
 
 
 def _codes_of(concept: Any) -> Iterator[str]:
