@@ -314,7 +314,7 @@ def test_an_english_question_that_is_calm_by_its_words_is_not_encoded() -> None:
     assert len(encoded) == 2
 
 
-CALM = {
+PLAIN = {
     "en": "What is the usual dose of vitamin D in winter, and which foods have much of it? ",
     "zh": "成年人冬天每天应该补充多少维生素D，哪些食物里含量比较多？",
 }
@@ -334,8 +334,8 @@ CALM = {
 def test_a_grave_sentence_is_seen_among_plain_ones(
     language: str, said: str, kinds: set[str], before: int
 ) -> None:
-    asked = CALM[language] * before + said
+    asked = PLAIN[language] * before + said
     notice = danger_notice(Settings(), Question("q", asked, language=language))  # type: ignore[arg-type]
     assert notice is not None
     assert kinds & {*notice.kinds}
-    assert danger_notice(Settings(), Question("q", CALM[language] * 4, language=language)) is None  # type: ignore[arg-type]
+    assert danger_notice(Settings(), Question("q", PLAIN[language] * 4, language=language)) is None  # type: ignore[arg-type]

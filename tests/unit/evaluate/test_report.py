@@ -107,7 +107,8 @@ def test_strategies_are_compared_with_the_plan_s_first_whoever_s_file_comes_firs
     with LogWriter(log, "a") as writer:
         writer.write_record(replace(record("rag:k=5", 0, "A"), when="2026-01-02T00:00:00"))
     (one,) = compare_logs(log, log)
-    assert (one.first, one.second, one.change.value) == ("direct", "rag:k=5", pytest.approx(0.5))
+    assert (one.first, one.second) == ("direct", "rag:k=5")
+    assert one.change.value == pytest.approx(0.5)
 
 
 def test_the_markdown_says_what_was_measured_how_and_what_is_left_out(log: Path) -> None:
@@ -134,13 +135,15 @@ def test_what_no_strategy_of_the_log_did_stands_as_printed_by_the_authors(log: P
 def test_a_printed_figure_says_where_the_data_is_not_the_published_set(log: Path) -> None:
     report = build_report(log)
     told = "14 rows of data here, 500 as published; "
-    assert all(told in one.differs for one in (*report.printed, *report.rivals))
+    assert all(told in one.differs for one in report.printed)
+    assert all(told in one.differs for one in report.rivals)
     plan = planning.read_plan(log)
     whole = {"pubmedqa": replace(plan.tasks["pubmedqa"], rows=500)}
     planning.save_plan(log, replace(plan, tasks=whole))
     report = build_report(log)
     assert report.printed
-    assert not any("as published" in one.differs for one in (*report.printed, *report.rivals))
+    assert not any("as published" in one.differs for one in report.printed)
+    assert not any("as published" in one.differs for one in report.rivals)
 
 
 def test_the_leaderboard_of_cmb_has_the_eleven_models_of_the_paper(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from typing import Any, get_args
 from osler.audit.checkpoints import LEDGER
 from osler.errors import BadConfig, KnowledgeBaseBusy, StorageFailed
 from osler.kb.store.access import LockMode, hold_lock, write_transaction
-from osler_serve.ledger_tables import TABLES
+from osler.text import read_packaged
 from osler_serve.replies import Status
 
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -109,7 +109,7 @@ class Ledger:
             self._db.execute("PRAGMA secure_delete=ON")
             # What was acknowledged outlives a power cut.
             self._db.execute("PRAGMA synchronous=FULL")
-            self._db.executescript(TABLES)
+            self._db.executescript(read_packaged(__package__, "ledger.sql"))
             self._reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             fix = "set home to a folder that can be written"

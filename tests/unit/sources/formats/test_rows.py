@@ -363,7 +363,8 @@ def test_cells_of_a_parquet_table_are_told_whatever_their_type(tmp_path: Path) -
 
 
 def test_a_parquet_text_may_be_a_list_of_paragraphs_and_its_date_a_date(tmp_path: Path) -> None:
-    rows = {"title": ["Gout"], "text": [["It hurts.", "Urate."]], "date": [date(2013, 6, 1)]}
+    rows: dict[str, list[Any]] = {"title": ["Gout"], "text": [["It hurts.", "Urate."]]}
+    rows["date"] = [date(2013, 6, 1)]
     (found,) = read_parquet(tmp_path / "a.parquet", **rows)
     assert isinstance(found, Document)
     assert (found.sections[0].text, found.date) == ("It hurts.\nUrate.", "2013-06-01")

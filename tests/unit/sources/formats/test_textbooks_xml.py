@@ -89,7 +89,7 @@ def test_a_changed_collection_changes_how_its_modules_are_read(tmp_path: Path) -
     collection.write_text(BOOK.replace("Crystals", "Stones"))
     (second,) = (item for item in discover([tmp_path]) if not isinstance(item, Drop))
 
-    assert first.beside != second.beside != ""  # type: ignore[union-attr]
+    assert first.beside != second.beside != ""
 
 
 def test_a_bad_collection_is_a_drop_and_the_modules_are_read_all_the_same(tmp_path: Path) -> None:

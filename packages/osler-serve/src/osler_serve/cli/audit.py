@@ -64,23 +64,19 @@ def audit(
     if run is not None:
         with suppress(UnknownRun):  # the log may know one whose files are gone
             run = find_run(run, settings.runs.path, open_runs(settings)).parent.name
-        write_json(log.prove_run(settings, run))
-        return
+        return write_json(log.prove_run(settings, run))
     if accept:
         number = log.accept_audit(settings)
         said = "nothing is missing" if number is None else f"entry {number:,} says what is missing"
-        here.report_line(said, {"entry": number})
-        return
+        return here.report_line(said, {"entry": number})
     if verify:
-        _show_checked(here, log.verify_audit(settings, checkpoints))
-        return
+        return _show_checked(here, log.verify_audit(settings, checkpoints))
     if out is not None:
-        _copy_entries(here, settings, out)
-        return
+        return _copy_entries(here, settings, out)
     entries = log.read_entries(settings)[-limit:][::-1]
     names = ("at", "what", "method", "path", "tool", "key", "run", "status", "asked")
     page = [{name: one.get(name, "") for name in names} for one in entries]
-    here.show({"entries": entries}, page)
+    return here.show({"entries": entries}, page)
 
 
 def _show_checked(here: CliSession, checked: Verification) -> None:

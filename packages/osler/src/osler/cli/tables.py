@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.containers import Lines
 from rich.table import Table
 from rich.text import Text
 
-from osler.cli.chinese_lines import WrappedText
 from osler.cli.words import say, say_all
 from osler.reports import age_at
-from osler.text import escape_controls
+from osler.text import escape_controls, has_cjk
 
 if TYPE_CHECKING:
     from osler.doctor import Check
     from osler.types import Answer, Language, Money, Passage
 
+# Rich breaks a Chinese line anywhere: in "2.5", and before a mark or a stop.
+_HAN, _OPENS, _ENDS = (
+    r"\u2e80-\u9fff\uf900-\ufaff",
+    "（《「『【〔“‘",
+    "，。；：！？、）》」』】〕”’…",
+)
+_UNIT = re.compile(
+    rf"[{_OPENS}]*(?:[^\s{_HAN}{_OPENS}{_ENDS}]+|[{_HAN}])?(?:[{_ENDS}]|\[R?\d+\])*\s*"
+)
+"""What stays on one line: a sign, or a number or foreign word, with what must not part from it."""
 # The smallest amount that is written out.
 _LEAST = 0.0001
 _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red"}
@@ -253,3 +264,34 @@ def by_words_lines(counts: Mapping[Language, int], *, built: bool = True) -> lis
         f"{count:,} {_LANGUAGES[language]} passages {have}: they are found by words alone"
         for language, count in counts.items()
     ]
+
+
+class WrappedText(Text):
+    """A text of which a line that has Chinese breaks between signs and words."""
+
+    def wrap(self, console: Console, width: int, **how: Any) -> Lines:
+        if how.get("no_wrap") or self.no_wrap or not has_cjk(self.plain):
+            return super().wrap(console, width, **how)
+        lines = Lines()
+        for line in self.split(allow_blank=True):
+            line.expand_tabs(how.get("tab_size", 8))
+            parts = line.divide(find_breaks(line.plain, width))
+            for part in parts:
+                part.rstrip_end(width)
+            lines.extend(parts)
+        return lines
+
+
+def find_breaks(text: str, width: int) -> Iterator[int]:
+    """Where the lines of a text begin, but the first, in `width` columns."""
+    filled = 0
+    for unit in filter(lambda one: one[0], _UNIT.finditer(text)):
+        word, at = unit[0].rstrip(), unit.start()
+        if filled and filled + cell_len(word) > width:
+            yield at
+            filled = 0
+        for piece in chop_cells(word, width)[:-1]:  # a word longer than a line
+            at += len(piece)
+            yield at
+            filled = 0
+        filled += cell_len(text[at : unit.end()])

@@ -1,8 +1,4 @@
-"""The tables of the server's database."""
-
-from __future__ import annotations
-
-TABLES = """
+-- The tables of the server's database.
 CREATE TABLE IF NOT EXISTS run(
   id TEXT PRIMARY KEY, workspace TEXT NOT NULL, caller TEXT NOT NULL, created TEXT NOT NULL,
   status TEXT NOT NULL, strategy TEXT NOT NULL, question TEXT NOT NULL,
@@ -28,4 +24,3 @@ CREATE TRIGGER IF NOT EXISTS run_gone AFTER DELETE ON run BEGIN
   DELETE FROM sum WHERE id = old.id; DELETE FROM reach WHERE id = old.id; END;
 CREATE TRIGGER IF NOT EXISTS key_gone AFTER DELETE ON key BEGIN
   DELETE FROM sum WHERE id = old.id; DELETE FROM scope WHERE id = old.id; END;
-"""
