@@ -41,9 +41,10 @@ _SPELLINGS: Sequence[tuple[str, Callable[[re.Match[str]], str]]] = (
         rf"\b(once|twice|thrice)(?={_EVERY}(?:day|daily|night|nightly|week|month|year))",
         lambda m: f"{('once', 'twice', 'thrice').index(m[1].casefold()) + 1} times",
     ),
-    (r"\b(?-i:bd|bid|b\.i\.d\.?)(?!\w)", lambda _: "2 times/day"),
-    (r"\b(?-i:tds|tid|t\.i\.d\.?)(?!\w)", lambda _: "3 times/day"),
-    (r"\b(?-i:qds|qid|q\.i\.d\.?)(?!\w)", lambda _: "4 times/day"),
+    (
+        r"\b(?-i:(bd|bid|b\.i\.d)|(tds|tid|t\.i\.d)|(qds|qid|q\.i\.d))\b",
+        lambda m: f"{(m.lastindex or 0) + 1} times/day",
+    ),
     (r"\bin (\d+) divided doses", lambda m: f"{m[1]} times/day"),
     (
         r"\b(?:every |q)([2-9]|12)(?: hours|h)\b|\b([2-9]|12)[ -]hourly\b",
