@@ -356,6 +356,16 @@ def test_the_majority_of_short_answers_and_of_sets_of_options(tmp_path: Path) ->
     assert chance.estimate.value == pytest.approx(1 / 3)  # of the three sets that are not empty
 
 
+def test_equal_changes_of_few_samples_have_an_interval(tmp_path: Path) -> None:
+    """Of five samples none differs: up to 43 % of all may (Wilson's bound of 0 of 5)."""
+    made = [gold_record(n, "A") for n in range(5)]
+    made += [replace(one, strategy="rag") for one in made]
+    folder = log_of(tmp_path / "log", made)
+    (one,) = compare_logs(folder, folder)
+    assert one.change.value == 0
+    assert (one.change.low, one.change.high) == pytest.approx((-0.434, 0.434), abs=0.001)
+
+
 def test_a_right_value_in_a_sentence_is_right_where_strategies_are_compared(
     tmp_path: Path,
 ) -> None:

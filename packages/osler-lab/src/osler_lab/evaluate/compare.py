@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from osler.errors import BadRun
-from osler_lab.evaluate.intervals import Estimate, difference, holm, paired_test
+from osler_lab.evaluate.intervals import Estimate, difference, holm, paired_test, widen_equal
 from osler_lab.evaluate.log import read_records
 from osler_lab.evaluate.measures import BY_NAME, PRIMARY, measure_value
 from osler_lab.evaluate.plan import PLAN, read_plan
@@ -190,7 +190,7 @@ def _compare_pair(
         a,
         b,
         measure,
-        difference(olds, news, seed=seed),
+        widen_equal(difference(olds, news, seed=seed)),
         test.name,
         test.p,
         test.p,

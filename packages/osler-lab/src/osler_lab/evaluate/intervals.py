@@ -91,6 +91,16 @@ def difference(first: Sequence[float], second: Sequence[float], *, seed: int = 0
     return mean([b - a for a, b in zip(first, second, strict=True)], seed=seed)
 
 
+def widen_equal(change: Estimate) -> Estimate:
+    """A difference of shares whose bootstrap has no width, since all pairs changed alike: as far
+    to either side as pairs that change otherwise may be frequent (Wilson's bound of 0 of n)."""
+    if change.low < change.high:
+        return change
+    room = proportion(0, change.n).high
+    low, high = max(-1.0, change.value - room), min(1.0, change.value + room)
+    return Estimate(change.value, low, high, change.n)
+
+
 DRAWS = 10_000
 
 

@@ -37,7 +37,7 @@ from osler.text import is_cjk, make_slug
 from osler.trace import Asked, BudgetExceeded, Event, Run, Solver
 from osler.types import Question, Solution
 from osler_lab.evaluate.datasets.splits import question_digest
-from osler_lab.evaluate.intervals import Estimate, difference, proportion
+from osler_lab.evaluate.intervals import Estimate, difference, proportion, widen_equal
 from osler_lab.evaluate.metrics import choice as several
 
 
@@ -267,7 +267,7 @@ def _ablation_rows(kept: _PlanOutcomes) -> tuple[SourceAblation, ...]:
     for name, right in kept.right.items():
         if name != ALL:
             share = proportion(sum(right), len(right))
-            change = difference(list(map(float, whole)), list(map(float, right)))
+            change = widen_equal(difference(list(map(float, whole)), list(map(float, right))))
             rows.append(SourceAblation(name, share, relative_drop(share.value, accuracy), change))
     return tuple(rows)
 
