@@ -87,7 +87,7 @@ def test_what_sources_are_worth_is_one_table(osler: Any, folder: Path) -> None:
     page = " ".join(osler(*WRITES, "plans", "questions.jsonl").stdout.split())
     for part in (
         "planner prompting, keyed",
-        "none 0 [0, 0.793] -1 -1 [-1, -1] 1",
+        "none 0 [0, 0.793] -1 -1 [-1, -0.207] 1",
         "queries book 3",
     ):
         assert part in page

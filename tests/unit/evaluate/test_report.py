@@ -13,7 +13,7 @@ from osler_lab.cli.evaluate_pages import report_page
 from osler_lab.evaluate import measures
 from osler_lab.evaluate import plan as planning
 from osler_lab.evaluate.compare import compare_logs
-from osler_lab.evaluate.intervals import holm, mcnemar, paired_test, permutation
+from osler_lab.evaluate.intervals import Estimate, holm, mcnemar, paired_test, permutation
 from osler_lab.evaluate.log import LogWriter
 from osler_lab.evaluate.measures import BY_NAME, MEASURES, measure_value
 from osler_lab.evaluate.metrics.choice import relative_drop
@@ -27,7 +27,12 @@ from osler_lab.evaluate.record import (
     SampleRecord,
     Status,
 )
-from osler_lab.evaluate.report import build_report, render_markdown
+from osler_lab.evaluate.report import (
+    build_report,
+    format_figure,
+    measure_tables,
+    render_markdown,
+)
 
 HOSTILE = '<script>alert(1)</script> & "quoted" 糖尿病？'
 
@@ -367,6 +372,35 @@ def test_equal_changes_of_few_samples_have_an_interval(tmp_path: Path) -> None:
     (one,) = compare_logs(folder, folder)
     assert one.change.value == 0
     assert (one.change.low, one.change.high) == pytest.approx((-0.434, 0.434), abs=0.001)
+
+
+def test_the_mean_is_over_the_data_sets_that_the_measure_is_of(tmp_path: Path) -> None:
+    made = [gold_record(n, "AB"[n % 2]) for n in range(4)]
+    folder = log_of(tmp_path / "log", made)
+    text = Sample("bioasq-summary", "long", Question("q", "What?"), Gold((), ("rest",)))
+    other = Sample("bioasq", "choice", made[0].sample.question, Gold(("A",)))
+    with LogWriter(folder, "more") as writer:
+        writer.write_record(replace(made[0], sample=text))
+        writer.write_record(replace(made[0], sample=other))
+        writer.write_record(replace(made[0], sample=other, strategy="rag"))
+    report = build_report(folder)
+    assert report.macro_mean("direct", "accuracy") == pytest.approx((0.5 + 1) / 2)
+    assert report.macro_mean("rag", "accuracy") is None, "it has one of two"
+    majority = re.findall(r"\n(\| majority.*)", render_markdown(report))[0]
+    assert majority.endswith("| 75.0 |")
+
+
+def test_long_means_are_written_out(log: Path) -> None:
+    costs = {
+        name: Estimate(value, 0, 0, 3) for name, value in (("tokens", 12345), ("calls", 999.7))
+    }
+    for name, wanted in (("tokens", "12,345"), ("calls", "1,000")):
+        assert format_figure(BY_NAME[name], costs[name]) == wanted
+    report = build_report(log)
+    for cell in report.cells:
+        cell.estimates = costs
+    rows = {table.measure.name: table.rows[0][1] for table in measure_tables(report)}
+    assert (rows["tokens"], rows["calls"]) == (("12,345",) * 2, ("1,000",) * 2)
 
 
 def test_a_right_value_in_a_sentence_is_right_where_strategies_are_compared(

@@ -26,7 +26,7 @@ from osler_lab.evaluate.report.opponents import CHANCE
 
 HEAD = (
     "Figures in percent unless they are counts or seconds. In brackets 95 % intervals over the"
-    " samples: Wilson's for right and wrong, bootstrap for other measures. The last column is the"
+    " samples: Wilson's where every sample scores 0 or 1, else bootstrap. The last column is the"
     " mean over the data sets. A sample that failed counts as 0 in accuracy, EM, F1, ROUGE, BLEU,"
     " and the shares that are cited and that ended; in no other figure. The majority answer is what"
     " always saying the same would score at best."
@@ -46,11 +46,9 @@ def format_figure(measure: Measure, estimate: Estimate | None, *, interval: bool
     """Formats an estimate as "54.0 [44.0, 63.0]"; a dash if absent."""
     if estimate is None:
         return "–"
-    if not measure.percent:
-        return f"{estimate.value:,.3g}" if estimate.value < 1000 else f"{estimate.value:,.0f}"
-    if not interval:
-        return f"{100 * estimate.value:.1f}"
-    return estimate.percent
+    if interval and measure.percent:
+        return estimate.percent
+    return _format_value(measure, estimate.value)
 
 
 def measure_tables(report: EvaluationReport) -> Iterator[MeasureTable]:
@@ -90,7 +88,7 @@ def _opponent_rows(
         # Chance is no estimate from samples, so it has no interval.
         texts = [format_figure(measure, one, interval=name != CHANCE) for one in known]
         values = [one.value for one in known if one is not None]
-        mean = fmean(values) if len(values) == len(report.tasks) else None
+        mean = fmean(values) if len(values) == len(tasks) else None
         texts.append("–" if mean is None else _format_value(measure, mean))
         yield name, tuple(texts)
 
@@ -110,7 +108,9 @@ def opponent_facts(report: EvaluationReport) -> list[tuple[str, str]]:
 
 
 def _format_value(measure: Measure, value: float) -> str:
-    return f"{100 * value:.1f}" if measure.percent else f"{value:,.3g}"
+    if measure.percent:
+        return f"{100 * value:.1f}"
+    return f"{value:,.0f}" if value >= 999.5 else f"{value:,.3g}"
 
 
 def list_exclusions(report: EvaluationReport) -> list[str]:

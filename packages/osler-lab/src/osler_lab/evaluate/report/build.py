@@ -173,12 +173,12 @@ class EvaluationReport:
         return [measure for measure in MEASURES if measure.name in known]
 
     def macro_mean(self, strategy: str, measure: str) -> float | None:
-        """The mean over tasks, each counting the same; `None` unless every task has it."""
-        estimates = [
-            cell.estimates.get(measure) for cell in self.cells if cell.strategy == strategy
-        ]
-        known = [one.value for one in estimates if one is not None]
-        return sum(known) / len(known) if known and len(known) == len(self.tasks) else None
+        """The mean over the tasks that anybody has it on, each counting the same; `None` unless
+        the strategy has it on all of them."""
+        known = [cell for cell in self.cells if measure in cell.estimates]
+        own = [one.estimates[measure].value for one in known if one.strategy == strategy]
+        tasks = {cell.task for cell in known}
+        return sum(own) / len(own) if own and len(own) == len(tasks) else None
 
 
 def build_report(
