@@ -285,6 +285,7 @@ _UNREADABLE = BROKEN | {
     *("archive in an archive", "name is not text", "line too long", "no record", "no id"),
     *("not GB18030", "neither UTF-8 nor GB18030", "unreadable page", "page without text"),
     *("no PMID", "no citation", "malformed row", "not JSON", "not UTF-8", "not a JSON object"),
+    "formulas without values",
 }
 
 
