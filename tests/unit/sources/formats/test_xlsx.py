@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from datetime import datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from osler.errors import MalformedSource
 from osler.kb.base import KnowledgeBase
+from osler.kb.ingest.prepare import is_dead
 from osler.sources.formats import office, sheet_rows
 from osler.sources.formats.containers import Unreadable
 from osler.sources.formats.office import Xlsx
@@ -104,6 +106,39 @@ def test_a_merged_cell_stands_in_each_cell_that_it_covers_and_heads_the_columns_
 def test_the_place_of_a_row_is_its_number_in_the_sheet() -> None:
     *_, drop = parse(book("B1:C1", Doses=[*DOSES, [], ["Palmedol"]]))
     assert drop == Drop("who/anc.xlsx: sheet Doses:6", "no text")
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "shown"),
+    [
+        (0.05, "0%", "5%"),
+        (0.0725, "0.0%;[Red]-0.0%", "7.25%"),
+        (5, '0.0" mg"', "5 mg"),
+        (5, 'General\\ "%"', "5 %"),
+        (5, '"<"0', "<5"),
+        (5000, '0,"k"', "5000"),
+        (0.2, '[<1]0.0" mg";0" g"', "0.2"),
+        (-5, "0.00E+00", "-5"),
+        (0.5, '_-# ?/?" tablets"', "0.5 tablets"),
+        (datetime(2024, 2, 29), "yyyy", "2024-02-29"),
+        (datetime(2024, 2, 29, 8, 30), "d/m/yy", "2024-02-29 08:30:00"),
+        (True, "General", "true"),
+    ],
+)
+def test_a_number_is_told_with_what_its_format_adds(value: Any, form: str, shown: str) -> None:
+    made = openpyxl.load_workbook(io.BytesIO(book(Doses=[["drug", "dose"], ["Iron", value]])))
+    made.active["B2"].number_format = form
+    out = io.BytesIO()
+    made.save(out)
+    assert told(out.getvalue()) == [f"drug: Iron; dose: {shown}"]
+
+
+def test_formulas_that_were_never_worked_out_are_a_dead_letter_of_their_sheet() -> None:
+    drop, row = parse(book(Doses=[["drug", "dose", "max"], ["Iron", 5, "=B2*2"]]))
+    assert drop == Drop("who/anc.xlsx: sheet Doses", "formulas without values")
+    assert is_dead(drop.reason)
+    assert isinstance(row, Document)
+    assert row.sections[0].text == "drug: Iron; dose: 5"
 
 
 def test_a_row_below_a_merged_name_that_names_a_drug_is_no_second_head() -> None:

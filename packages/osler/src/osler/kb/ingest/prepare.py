@@ -294,6 +294,7 @@ _UNREADABLE = BROKEN | {
     *("not GB18030", "neither UTF-8 nor GB18030", "unreadable page", "page without text"),
     *("no PMID", "no citation", "malformed row", "not JSON", "not UTF-8", "not a JSON object"),
     DUPLICATE,
+    "formulas without values",
 }
 
 

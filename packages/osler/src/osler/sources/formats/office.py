@@ -30,7 +30,7 @@ from osler.sources.formats.reading import extension_of, id_of, on_disk, title_of
 from osler.sources.formats.rows import is_corpus, is_exam, is_table, read_rows
 from osler.sources.formats.safe_xml import iterate_elements
 from osler.sources.formats.sections import finish_document
-from osler.sources.formats.sheet_rows import Row, merged_ranges, read_sheet_rows
+from osler.sources.formats.sheet_rows import Row, look_through, read_sheet_rows
 from osler.sources.formats.table_rows import PlacedRow, TableParser
 from osler.sources.formats.word_text import W, paragraph_text
 from osler.sources.records import Document, Drop, Record, Section
@@ -225,7 +225,9 @@ def _read_sheet(sheet: Any, name: str, keys: Sequence[str]) -> Iterator[Record]:
     if sheet.sheet_state != "visible":
         yield Drop(where, "hidden sheet")
         return
-    merged = merged_ranges(sheet, name)
+    merged, is_bare = look_through(sheet, name)
+    if is_bare:
+        yield Drop(where, "formulas without values")
     rows = read_sheet_rows(sheet, merged, name)
     _, header = next(rows, (0, ()))
     names = header[: max((n for n, cell in enumerate(header, 1) if cell), default=0)]

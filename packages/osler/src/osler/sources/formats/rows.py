@@ -339,7 +339,7 @@ def _parquet_rows(path: Path, name: str, names: Sequence[str]) -> Iterator[Place
         for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
             for at in range(batch.num_rows):
                 cells = batch.slice(at, 1).to_pylist()[0].items()
-                row = {name: _cell_text(value, "\n" if has_text else ", ") for name, value in cells}
+                row = {name: cell_text(value, "\n" if has_text else ", ") for name, value in cells}
                 left -= sum(map(len, row.values()))
                 if left < 0:
                     fix = "unpack it yourself if you trust it"
@@ -348,14 +348,14 @@ def _parquet_rows(path: Path, name: str, names: Sequence[str]) -> Iterator[Place
                 yield PlacedRow(row, f"{name}: row {number}", f"{base}-{number}")
 
 
-def _cell_text(value: Any, between: str) -> str:
+def cell_text(value: Any, between: str) -> str:
     """A value of any type as text, `between` the items of a list; "" for bytes and nothing."""
     if isinstance(value, dict):
         value = [(name, one) for name, one in value.items() if one is not None]
     if isinstance(value, list):
-        return between.join(filter(None, (_cell_text(one, between) for one in value)))
+        return between.join(filter(None, (cell_text(one, between) for one in value)))
     if isinstance(value, tuple):  # of a dictionary
-        return f"{value[0]}: {_cell_text(value[1], between)}"
+        return f"{value[0]}: {cell_text(value[1], between)}"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime):
