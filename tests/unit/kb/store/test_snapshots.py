@@ -93,6 +93,15 @@ def test_numbers_of_passages_are_not_given_out_again(kb: KnowledgeBase, tmp_path
     assert number == 26, "20 of iron, 5 of zinc that are gone"
 
 
+def test_numbers_are_not_given_out_again_after_an_empty_snapshot(tmp_path: Path) -> None:
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        kb.take_snapshot("empty")
+        kb.add([write_corpus(tmp_path / "iron.jsonl", 3)], source="book")
+        KnowledgeBase.restore(kb.path, "empty")
+        kb.add([write_corpus(tmp_path / "zinc.jsonl", 1, "zinc")], source="wiki")
+        assert list(kb.get_passages(range(1, 9))) == [4]
+
+
 def test_reader_sees_the_state_before_or_after_a_rollback_and_none_between(
     kb: KnowledgeBase, tmp_path: Path
 ) -> None:

@@ -141,6 +141,11 @@ def _raise_counters(folder: Path, copy: sqlite3.Connection) -> None:
     passages, builds = _read_counters(folder)
     copy.execute("PRAGMA foreign_keys=OFF")
     with write_transaction(copy):
+        # A copy of an empty knowledge base has no row yet.
+        copy.execute(
+            "INSERT INTO sqlite_sequence(name, seq) SELECT 'passage', 0 WHERE NOT EXISTS"
+            " (SELECT 1 FROM sqlite_sequence WHERE name = 'passage')"
+        )
         copy.execute(
             "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'passage'", (passages,)
         )
