@@ -66,6 +66,15 @@ def test_of_drugs_asked_about_together_a_sentence_tells_that_names_one_under_two
         ("利福平饭前吃还是饭后吃", "应空腹服用，饭前1小时或饭后2小时。", "利福平", False),
         ("阿司匹林早上吃还是晚上吃", "立即嚼服阿司匹林150～300 mg。", "", True),
         ("秋水仙碱怎么保存", "秋水仙碱首剂1 mg。", "痛风", True),
+        ("痛风挂什么科", "每年发作两次以上者应长期降尿酸。", "内科常见疾病 > 痛风", True),
+        ("甲亢能打新冠疫苗吗", "长期服用胺碘酮者可甲亢。", "甲亢", True),
+        ("is haemophilia inherited", "Both genes lie on the X chromosome.", "Haemophilia", False),
+        (
+            "can I fly with a DVT",
+            "Anticoagulation lasts three months.",
+            "Deep vein thrombosis",
+            True,
+        ),
     ],
 )
 def test_what_is_asked_of_daily_life_is_told_by_a_sentence_on_it(
