@@ -253,6 +253,21 @@ async def test_mcp_argument_out_of_bounds_is_refused_with_a_message(
         assert "there is no tool 'nothing'; there are answer_question, " in told
 
 
+async def test_an_argument_of_another_name_is_refused_by_its_name(place: ServedOsler) -> None:
+    async with talking(place) as client:
+        for tool in (await client.list_tools()).tools:
+            assert tool.input_schema["additionalProperties"] is False
+        given = {"query": "adrenaline", "kind": ["rct"]}
+        said = await client.call_tool("search_evidence", given)
+        danger = await client.call_tool(
+            "answer_question", {"question": "I want to kill myself", "sinse": "2020"}
+        )
+    assert said.is_error
+    assert "no argument 'kind'; there are as_of, k, kinds, query, " in said.content[0].text
+    assert "no argument 'sinse'" in danger.content[0].text
+    assert danger.content[0].text.index("emergency") < danger.content[0].text.index("sinse")
+
+
 async def test_mcp_over_http_needs_the_api_key(home: Path) -> None:
     with serve_osler(home) as place:
         key = new_key(place.site.ledger, "tester", workspace="clinic")

@@ -200,7 +200,7 @@ def install_handlers(app: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)  # noqa: S101
         refused = _invalid_field(error)
         refused.danger = await asyncio.to_thread(
-            _danger_asked, request.app.state.site.settings, error.body
+            danger_asked, request.app.state.site.settings, error.body
         )
         return refusal_response(refused, request.url.path)
 
@@ -241,7 +241,7 @@ def _invalid_field(error: RequestValidationError) -> RefusedRequest:
     return BadParameter(422, code, message, where)
 
 
-def _danger_asked(settings: Settings, body: Any) -> DangerNotice | None:
+def danger_asked(settings: Settings, body: Any) -> DangerNotice | None:
     """The notice for the question, or the chat, of a request that is not valid."""
     said = [text_at(body, "question")]
     for turn in items_at(body, "messages"):

@@ -33,7 +33,7 @@ from osler_serve.mcp_tasks import (
     StrategyName,
     start_answer,
 )
-from osler_serve.problems import RefusedRequest
+from osler_serve.problems import RefusedRequest, danger_asked
 from osler_serve.reading_tools import (
     At,
     Many,
@@ -322,14 +322,17 @@ class ScopedServer(MCPServer[Any]):
 
     async def list_tools(self) -> list[Tool]:
         """By name, so that the list is the same wherever it is cached."""
-        return sorted(await super().list_tools(), key=lambda tool: tool.name)
+        tools = sorted(await super().list_tools(), key=lambda tool: tool.name)
+        for tool in tools:
+            tool.input_schema = {**tool.input_schema, "additionalProperties": False}
+        return tools
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> Any:
         if context is not None:  # `None`: called from inside, by no caller
-            _, caller = self._at(context)
-            known = {tool.name for tool in await super().list_tools()}
+            site, caller = self._at(context)
+            known = {tool.name: tool.input_schema for tool in await super().list_tools()}
             if name not in known:
                 raise ToolError(
                     f"there is no tool {name[:64]!r}; there are {', '.join(sorted(known))}"
@@ -338,6 +341,12 @@ class ScopedServer(MCPServer[Any]):
                 caller.scope.require_verb(TOOL_VERBS.get(name))
             except RefusedRequest as refused:
                 raise ToolError(str(refused)) from refused
+            # The SDK passes over what it does not know: a filter that was meant would not hold.
+            taken = sorted(known[name].get("properties", {}))
+            if unknown := sorted(arguments.keys() - set(taken)):
+                danger = await asyncio.to_thread(danger_asked, site.settings, arguments)
+                said = f"no argument {unknown[0][:64]!r}; there are {', '.join(taken) or 'none'}"
+                raise ToolError(f"{danger.text}\n\n{said}" if danger else said)
         result = await super().call_tool(name, arguments, context)
         await self._record(context, name, arguments, result)
         return result

@@ -167,6 +167,58 @@ def test_a_list_that_was_cut_short_and_a_drug_without_a_name_are_said(http: http
     ]
 
 
+@pytest.mark.parametrize("hook", ["order-select", "order-sign"])
+def test_a_taken_drug_without_a_name_is_said_where_interactions_are_looked_for(
+    hook: str, http: httpx2.Client
+) -> None:
+    asked = Person(taken=("x",), ordered=("Ibuprofen",)).request(hook)
+    (taken,) = asked["prefetch"]["medications"]["entry"]
+    del taken["resource"]["medicationCodeableConcept"]
+    taken["resource"]["medicationReference"] = {"reference": "Medication/9"}
+    for check, right in (("interactions", ["MedicationRequest/order-0"]), ("allergies", [])):
+        reply = http.post(f"/cds-services/{check}-{hook}", json=asked)
+        cards = CardList.model_validate_json(reply.content).cards
+        assert [card.detail.replace("\\", "").split("] ")[1] for card in cards] == right
+        assert {card.summary for card in cards} <= {"A drug has a code and no name: not checked"}
+
+
+ERROR = {"severity": "error", "code": "exception"}
+OUTCOME = {"resourceType": "OperationOutcome", "issue": [ERROR]}
+
+
+@pytest.mark.parametrize("sent", [OUTCOME, {}, {"resourceType": "Patient", "id": "p-1"}])
+def test_a_prefetch_of_another_kind_counts_as_not_sent(
+    sent: dict[str, Any], http: httpx2.Client
+) -> None:
+    asked = Person(ordered=("Ibuprofen",)).request("order-sign")
+    asked["prefetch"] |= {"medications": sent}
+    reply = http.post("/cds-services/interactions-order-sign", json=asked)
+    assert reply.status_code == 412
+    assert "the prefetch of medications (Bundle)" in reply.json()["issue"][0]["diagnostics"]
+    assert http.post("/cds-services/allergies-order-sign", json=asked).json() == {"cards": []}
+
+
+@pytest.mark.parametrize(
+    ("sent", "is_part"),
+    [
+        ({"entry": [{"resource": OUTCOME, "search": {"mode": "outcome"}}]}, True),
+        ({"total": 5, "entry": []}, True),
+        ({"total": 1, "entry": [{"resource": OUTCOME, "search": {"mode": "outcome"}}]}, True),
+        ({"total": 0, "entry": []}, False),
+        (bundle([OUTCOME | {"issue": [{"severity": "warning", "code": "incomplete"}]}]), True),
+        (bundle([OUTCOME | {"issue": [{"severity": "warning", "code": "processing"}]}]), False),
+    ],
+)
+def test_a_list_that_says_itself_that_something_is_missing_is_told(
+    sent: dict[str, Any], is_part: bool, http: httpx2.Client
+) -> None:
+    asked = Person(ordered=("Ibuprofen",)).request("order-sign")
+    asked["prefetch"]["medications"] = {"resourceType": "Bundle", "type": "searchset", **sent}
+    reply = http.post("/cds-services/interactions-order-sign", json=asked)
+    said = [card.summary for card in CardList.model_validate_json(reply.content).cards]
+    assert said == ["Only a part of medications was sent: the rest is not checked"] * is_part
+
+
 def test_an_allergy_without_a_name_is_said(http: httpx2.Client) -> None:
     asked = Person(ordered=("Amoxicillin",), allergies=("x",)).request("order-sign")
     code = {"coding": [{"system": "http://snomed.info/sct", "code": "91936005"}]}
@@ -271,8 +323,9 @@ def fhir_server() -> Iterator[tuple[str, dict[str, Any]]]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            good = self.headers["Authorization"] == "Bearer good"
-            body = json.dumps(prefetch["medications"] if good else {}).encode()
+            good = self.headers["Authorization"] in ("Bearer good", "Bearer ill")
+            held = OUTCOME if "ill" in self.headers["Authorization"] else prefetch["medications"]
+            body = json.dumps(held if good else {}).encode()
             self.send_response(200 if good and self.path.startswith("/r4/Medication") else 401)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -320,6 +373,7 @@ def access(server: str, token: str, scope: str) -> dict[str, Any]:
         ("good", "patient/MedicationRequest.read", ""),
         ("good", "launch patient/*.rs", ""),
         ("stale", "patient/*.read", "answers 401"),
+        ("ill", "patient/*.read", "sends OperationOutcome"),
         ("good", "patient/Observation.rs", "the token does not reach MedicationRequest"),
     ],
 )

@@ -19,6 +19,8 @@ _TAKEN = ("active", "on-hold")
 _NO_ALLERGY = re.compile(
     r"^(?:no known|no|denies)\b.*\ballerg|^(?:否认|没有|无(?!法)).*过敏", re.IGNORECASE
 )
+# Of an issue's severity or code; some systems send warnings with every list.
+_NOT_WHOLE = {"fatal", "error", "incomplete"}
 _CREATININE = ("2160-0", "14682-9", "38483-4")
 _WEIGHT = ("29463-7", "3141-9")
 _KILOGRAMS = {"kg": 1.0, "g": 0.001, "[lb_av]": 0.45359237, "lb": 0.45359237, "lbs": 0.45359237}
@@ -60,7 +62,7 @@ class Chart:
     creatinine: Measured | None = None
     weight: Measured | None = None
     cut_short: tuple[str, ...] = ()
-    """Prefetched lists that had more pages."""
+    """Prefetched lists that say themselves that they are not whole."""
 
 
 def read_chart(asked: HookRequest, prefetch: dict[str, Resource], now: datetime) -> Chart:
@@ -80,7 +82,7 @@ def read_chart(asked: HookRequest, prefetch: dict[str, Resource], now: datetime)
         sex=sex if (sex := person.get("gender")) in ("female", "male") else None,
         creatinine=_newest(prefetch.get("creatinine"), _CREATININE, _MG_PER_DL, now),
         weight=_newest(prefetch.get("weight"), _WEIGHT, _KILOGRAMS, now),
-        cut_short=tuple(name for name, given in prefetch.items() if _has_more(given)),
+        cut_short=tuple(name for name, given in prefetch.items() if _is_cut_short(given)),
     )
 
 
@@ -93,8 +95,20 @@ def _text(given: Any, *path: str) -> str:
     return text_at(given, *path).strip()
 
 
-def _has_more(given: Resource) -> bool:
-    return any(_text(one, "relation") == "next" for one in items_at(given, "link"))
+def _is_cut_short(given: Resource) -> bool:
+    """Whether it has more pages, holds fewer than it counts, or tells of a failed search."""
+    modes = [_text(one, "search", "mode") for one in items_at(given, "entry")]
+    total = given.get("total")
+    return (
+        any(_text(one, "relation") == "next" for one in items_at(given, "link"))
+        or (isinstance(total, int) and total > sum(one in ("", "match") for one in modes))
+        or any(
+            {_text(issue, "severity"), _text(issue, "code")} & _NOT_WHOLE
+            for one in _resources(given)
+            if _text(one, "resourceType") == "OperationOutcome"
+            for issue in items_at(one, "issue")
+        )
+    )
 
 
 def _reference_of(resource: Resource) -> str:

@@ -162,17 +162,19 @@ class ReadDrugs:
         items += [(item, "taken") for item in self.taken.get(drug, [])]
         return "; ".join(f"{i.text} ({i.reference}, {what})" for i, what in items)
 
-    def unread(self) -> Iterator[Finding]:
+    def unread(self, name: CheckName) -> Iterator[Finding]:
         """What the check could not look at."""
         items = self.chart.ordered if self.is_order else self.chart.taken
-        for item in items:
+        if name == "interactions":  # an order meets what is taken
+            items = (*self.chart.ordered, *self.chart.taken)
+        for item in dict.fromkeys(items):
             if not item.text:
                 problem = "A drug has a code and no name: not checked"
                 yield Finding(f"unnamed-{item.reference}", problem, (item.reference,), urgent=False)
-        for name in self.chart.cut_short:
-            fact = f"The prefetched {name} have more pages, which were not sent."
-            problem = f"Only a part of {name} was sent: the rest is not checked"
-            yield Finding(f"cut-{name}", problem, (fact,), urgent=False)
+        for cut in self.chart.cut_short:
+            fact = f"The list of {cut} says itself that it is not whole."
+            problem = f"Only a part of {cut} was sent: the rest is not checked"
+            yield Finding(f"cut-{cut}", problem, (fact,), urgent=False)
 
 
 def find_interactions(read: ReadDrugs) -> Iterator[Finding]:
@@ -257,5 +259,5 @@ CHECKS: dict[CheckName, Callable[[ReadDrugs], Iterator[Finding]]] = {
 def run_check(name: CheckName, chart: Chart, rules: ClinicRules, is_order: bool) -> list[Finding]:
     """The findings of one check, the urgent ones first."""
     read = ReadDrugs(chart, rules, is_order)
-    found = [*CHECKS[name](read), *read.unread()]
+    found = [*CHECKS[name](read), *read.unread(name)]
     return sorted(found, key=lambda finding: not finding.urgent)

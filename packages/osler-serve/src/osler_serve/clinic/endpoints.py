@@ -37,7 +37,7 @@ from osler_serve.clinic.hook_wire import (
     HookService,
     HookServiceList,
 )
-from osler_serve.clinic.outside import read_missing
+from osler_serve.clinic.outside import kind_of, read_missing
 from osler_serve.keys import Caller
 from osler_serve.problems import RefusedRequest
 from osler_serve.schemas import PROBLEMS
@@ -139,7 +139,13 @@ async def call_service(
     """The cards for a chart that is opened, or an order; none where nothing is found."""
     check = _find_check(id, asked.hook)
     rules = await asyncio.to_thread(_load_rules, site)
-    brought = {name: given for name, given in asked.prefetch.items() if given is not None}
+    # Where a search failed, some clients send what the server said of it instead of nothing.
+    brought = {
+        name: given
+        for name, given in asked.prefetch.items()
+        if given is not None
+        and (name not in TEMPLATES or given.get("resourceType") == kind_of(TEMPLATES[name]))
+    }
     missing = {n: TEMPLATES[n] for n in _needed(check, asked.hook) if n not in brought}
     brought |= await read_missing(asked, missing, site.settings.serve.fhir_servers)
     chart = read_chart(asked, brought, datetime.now(UTC))

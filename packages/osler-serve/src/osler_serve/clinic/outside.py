@@ -146,6 +146,11 @@ def allows_reading(scopes: str, resource: str, *, search: bool) -> bool:
     return False
 
 
+def kind_of(template: str) -> str:
+    """The type of resource that answers a template: for a search, its list."""
+    return "Bundle" if "?" in template else template.split("/")[0]
+
+
 async def read_missing(
     asked: HookRequest, templates: Mapping[str, str], trusted: Collection[str]
 ) -> dict[str, dict[str, Any]]:
@@ -153,7 +158,7 @@ async def read_missing(
     if not templates:
         return {}
     server, pass_ = (asked.fhirServer or "").rstrip("/"), asked.fhirAuthorization
-    names = ", ".join(templates)
+    names = ", ".join(f"{name} ({kind_of(asked_for)})" for name, asked_for in templates.items())
     if pass_ is None or server not in {one.rstrip("/") for one in trusted}:
         problem = f"the request lacks the prefetch of {names}"
         raise _cannot_check(problem, "send it; or name the FHIR server in serve.fhir_servers")
@@ -167,6 +172,8 @@ async def read_missing(
             raise _cannot_check(problem, "send it, or widen the scope")
         try:
             read[name] = await fetch_json(f"{server}/{path}", headers=headers, most=_MOST_RECORD)
+            if (kind := read[name].get("resourceType")) != kind_of(template):
+                raise SourceUnavailable(f"{server} sends {kind}")
         except SourceUnavailable as error:
             problem = f"the prefetch of {name} is absent: {error.message}"
             raise _cannot_check(problem, "send it, or renew the token") from error
