@@ -6,7 +6,9 @@ import importlib.util
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,11 +16,13 @@ from loopback import PostReply, PostRequest, serve_posts
 from loopback_servers import chat_reply
 from stores import write_log_folder
 
+from osler.errors import BadRun
 from osler.settings import STRATEGIES, Settings, load
 from osler_lab.cli.evaluate_pages import summarise_log
 from osler_lab.evaluate.datasets import DATA_SETS
 from osler_lab.evaluate.experiments import experiment_names, read_experiment
-from osler_lab.studies.evaluation import labels_of, strategy_settings
+from osler_lab.evaluate.plan import EvaluationPlan, make_entrant
+from osler_lab.studies.evaluation import Trial, labels_of, run_trial, strategy_settings
 
 QUESTIONS = [
     {"question": f"What is used for {what}?", "options": {"A": a, "B": b}, "answer_idx": gold}
@@ -93,6 +97,8 @@ def test_data_sets_of_a_folder_are_counted(osler: Any, folder: Path, questions: 
             3,
         ),
         (["--experiment", "none-such"], "no experiment 'none-such'", 3),
+        (["--tasks", "sample", "--strategies", "rag", "--workers", "2"], "it goes with --on", 2),
+        (["--tasks", "sample", "--strategies", "rag", "--plans", "p"], "no strategy here is", 2),
     ],
 )
 @pytest.mark.usefixtures("questions")
@@ -199,6 +205,26 @@ def test_workers_share_the_samples_of_an_evaluation(
     assert len(list((folder / "log").glob("records-*.jsonl"))) == 2
     refused = osler("eval", "run", *tried, *shared, "--tapes")
     assert (refused.exit_code, "share neither tapes" in refused.stderr) == (3, True)
+
+
+def test_one_strategy_of_a_report_is_not_asked_for_in_vain(osler: Any, folder: Path) -> None:
+    for option in ("--strategy", "--task"):
+        done = osler("eval", "report", "--log-dir", "log", option, "rag")
+        assert (done.exit_code, "go with --sample" in done.stderr) == (2, True), done.stderr
+
+
+async def test_a_complete_log_of_another_knowledge_base_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entrant = replace(make_entrant("rag", {}), models={"reader": "m"}, snapshot="old")
+    plan = EvaluationPlan(0, {}, {"rag": entrant}, {}, "0.1")
+    trial = Trial({"rag": Settings()}, plan, ())
+    base = SimpleNamespace(snapshot="old")
+    monkeypatch.setattr("osler_lab.studies.evaluation.open_knowledge_base", lambda _: base)
+    await run_trial(trial, folder / "log")
+    base.snapshot = "new"
+    with pytest.raises(BadRun, match=r"rag has another knowledge base \(old, now new\)"):
+        await run_trial(trial, folder / "log")
 
 
 def test_an_experiment_of_another_command_says_which(osler: Any, folder: Path) -> None:

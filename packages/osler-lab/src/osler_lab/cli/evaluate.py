@@ -121,7 +121,11 @@ def run(here: CliSession, log_dir: LogDir, *, tried: TriedOptions, work: WorkOpt
     from osler.cli.session import PARTIAL
     from osler_lab.cli.evaluate_pages import summarise_log
 
+    if work.workers is not None and work.on is None:
+        raise typer.BadParameter("it goes with --on", param_hint="--workers")
     trial, left_out = _make_trial(here, tried)
+    if work.plans and "omni-rag" not in {one.strategy.kind for one in trial.settings.values()}:
+        raise typer.BadParameter("no strategy here is omni-rag", param_hint="--plans")
     if work.estimate:
         show_trial_cost(here, trial, log_dir)
         return

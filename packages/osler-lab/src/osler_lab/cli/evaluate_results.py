@@ -153,6 +153,8 @@ def report(
     if shown.sample is not None:
         _show_sample(here, log_dir, shown)
         return
+    if shown.strategy is not None or shown.task is not None:
+        raise typer.BadParameter("--strategy and --task go with --sample")
     if against is not None:
         _compare_logs(here, log_dir, against, samples, allow_undecided=allow_undecided)
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -12,10 +13,11 @@ from pathlib import Path
 
 from osler.build import Parts, graphs, reads_knowledge, roles_of, run_budget, run_prices
 from osler.build.composers import note_roles
+from osler.build.knowledge import open_knowledge_base
 from osler.build.live import live_parts, record_parts
 from osler.build.models import load_roles
 from osler.build.strategies import build_solver
-from osler.errors import BadConfig
+from osler.errors import BadConfig, KnowledgeBaseError
 from osler.kb.ingest.bulk import WorkerPool
 from osler.llm.recording.tape import Tape
 from osler.retrieve.experts.cards import packaged_folder
@@ -203,7 +205,7 @@ async def run_trial(
     plans are stored in `plans` with what they found, and read from there. Raises `BadRun` where
     the folder was made otherwise.
     """
-    planning.save_plan(folder, made.plan)
+    _refuse_changed_base(folder, made, planning.save_plan(folder, made.plan))
 
     async def prepare(label: str) -> ReadyStrategy:
         ready = await prepare_strategy(made.settings[label], keep, replies, plans)
@@ -215,6 +217,17 @@ async def run_trial(
 
     await EvaluationRunner(folder, prepare, jobs, again, progress).run(made.cells)
     return planning.read_plan(folder)
+
+
+def _refuse_changed_base(folder: Path, made: Trial, whole: EvaluationPlan) -> None:
+    """Raises `BadRun` where a strategy has begun on another knowledge base: with nothing left to
+    try it would not be opened, and its former figures would be taken for new ones."""
+    for label, settings in made.settings.items():
+        begun = whole.entrants[label]
+        if begun.snapshot:
+            with suppress(KnowledgeBaseError):  # a log may be elsewhere than its knowledge base
+                now = replace(begun, snapshot=open_knowledge_base(settings).snapshot)
+                planning.save_plan(folder, replace(whole, entrants={label: now}))
 
 
 @dataclass(frozen=True)
