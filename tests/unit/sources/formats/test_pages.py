@@ -346,6 +346,26 @@ def test_lines_wrapped_to_a_width_are_made_whole() -> None:
     )
 
 
+def test_a_word_that_was_cut_at_its_hyphen_is_whole() -> None:
+    text = "The first choice is a non-steroidal anti-\ninflammatory drug -\nwhich is given. Rest."
+
+    (section,) = one(Plain(), text, "a.txt").sections
+
+    assert "anti-inflammatory drug -" in section.text
+
+
+def test_short_lines_of_a_list_are_not_joined_to_what_stands_above() -> None:
+    text = (
+        "Give the following medicines to all adults\nmetformin 500 mg\n"
+        "lisinopril 10 mg twice daily with food\naspirin 75 mg\nThe others are stopped for this\n"
+        "day. Then rest."
+    )
+
+    (section,) = one(Plain(), text, "a.txt").sections
+
+    assert section.text == text.replace("this\nday", "this day")
+
+
 def test_wrapped_chinese_is_joined_without_a_space() -> None:
     line = "高血压是最常见的慢性病之一也是心脑血管病最主要的危险因素其主要并发症"
 

@@ -92,6 +92,7 @@ def test_a_table_is_called_by_the_column_of_names() -> None:
         "query-id,corpus-id,score",
         "0.1,0.7",
         "drug,drug",
+        "drug,max_daily,max  daily",
         "drug",
         "question,opa,opb",
     ],

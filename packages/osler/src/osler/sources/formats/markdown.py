@@ -113,14 +113,24 @@ def unwrap_lines(text: str) -> str:
 
 
 def _join_mark(before: str, after: str) -> str | None:
-    """The text between two parts of a wrapped line: a space, in Chinese ""; `None`: a real end."""
+    """The text between two parts of a wrapped line: a space; "" in Chinese and within a word;
+    `None`: a real end."""
     if len(before) < _NARROWEST or not after or before[-1] in ".!?:;。！？：；":
         return None
+    is_word = before[-1] == "-" and before[-2:-1].isalpha() and after[0].islower()
+    if not is_word and _is_item(before, after):
+        return None
     if after[0].islower() or after[0] == "(":
-        return " "
+        return "" if is_word else " "
     ends, begins = is_cjk(before[-1]), is_cjk(after[0])
     is_chinese = (ends or before[-1] in "，、") and (begins or after[0] in "，、。；")
     return "" if is_chinese else None
+
+
+def _is_item(before: str, after: str) -> bool:
+    """Whether a line is too short to be a part of a text as wide as the line before, or its end."""
+    is_short = len(after) < min(_NARROWEST, len(before) * 0.75)
+    return is_short and _SENTENCE_END.search(after) is None
 
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")

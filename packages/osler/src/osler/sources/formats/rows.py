@@ -34,7 +34,13 @@ from osler.sources.formats.reading import (
     year_in,
 )
 from osler.sources.formats.sections import sections_of, without_noise
-from osler.sources.formats.table_rows import IS_NAME, PlacedRow, TableParser, read_table
+from osler.sources.formats.table_rows import (
+    IS_NAME,
+    PlacedRow,
+    TableParser,
+    column_name,
+    read_table,
+)
 from osler.sources.formats.wikis import parse_heading
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import is_cjk, language_of, make_slug, one_line, split_sentences
@@ -83,7 +89,9 @@ def is_table(names: Iterable[str]) -> bool:
     a name, and they are neither of patients nor to test with, nor answers without a question."""
     listed = [_fold_name(name) for name in names]
     fields = set(listed)
-    named = len(fields) == len(listed) > 1 and all(map(IS_NAME.search, listed))
+    # Of two that a row tells alike, one would be lost.
+    told = set(map(column_name, listed))
+    named = len(told) == len(listed) > 1 and all(map(IS_NAME.search, listed))
     return (
         named
         and not fields & {*_EXAM, *_OF_PATIENTS, *_ANSWER}

@@ -65,13 +65,13 @@ def read_table(
 
 
 def _find_keys(names: Sequence[str], keys: Sequence[str]) -> list[str]:
-    told = {_column_name(name).casefold(): name for name in names}
+    told = {column_name(name).casefold(): name for name in names}
     for key in keys:
-        if _column_name(key).casefold() not in told:
+        if column_name(key).casefold() not in told:
             raise MalformedSource(
                 f"there is no column {key!r}", fix=f"the columns are {', '.join(names)}"
             )
-    return [told[_column_name(key).casefold()] for key in keys]
+    return [told[column_name(key).casefold()] for key in keys]
 
 
 def choose_keys(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -79,7 +79,7 @@ def choose_keys(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list
     different, else the first of words; and, where that repeats, another that tells rows apart."""
     values = {name: [one_line(text_in(row, name)) for row in rows] for name in names}
     wordy = [name for name in names if _are_words(values[name])]
-    called = [name for name in names if _column_name(name).casefold().replace(" ", "_") in _KEY]
+    called = [name for name in names if column_name(name).casefold().replace(" ", "_") in _KEY]
     different = [name for name in wordy if len(set(values[name])) == len(rows)]
     first = next(iter([*called, *different, *wordy]), "")
     if not first:
@@ -99,15 +99,16 @@ def _are_words(values: Sequence[str]) -> bool:
     return sum(_IS_WORD.search(one) is not None for one in values) > 0.8 * len(values)
 
 
-def _column_name(name: str) -> str:
+def column_name(name: str) -> str:
+    """A column's name as a row tells it."""
     return one_line(name.lstrip("\ufeff").replace("_", " "))
 
 
 def table_row(row: PlacedRow, keys: Sequence[str]) -> Record:
     """A row of a table as one sentence, every cell behind its column's name, titled by its keys."""
-    cells = {_column_name(name): text_in(row.cells, name) for name in row.cells}
+    cells = {column_name(name): text_in(row.cells, name) for name in row.cells}
     filled = {name: one_line(text) for name, text in cells.items() if text}
-    told = [filled[name] for name in map(_column_name, keys) if name in filled]
+    told = [filled[name] for name in map(column_name, keys) if name in filled]
     told = told or [text for text in filled.values() if _IS_WORD.search(text)][:1]
     if len(filled) < 2 or not any(map(IS_NAME.search, told)):
         return Drop(row.where, "no text")
