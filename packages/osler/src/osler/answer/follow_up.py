@@ -69,6 +69,10 @@ def rewrite_follow_up(
     before = before if len(before) <= LONGEST else ""  # a case report stands for itself
     if not before or stands_alone(question, tables):
         return Standalone(question)
+    # What was added to a question before gives place to what is added now.
+    heads = filter(None, (_END.sub("", text) for text in earlier[-REACH:]))
+    added = (one for one in heads if before.startswith((f"{one}：", f"{one}: ")))
+    before = min(added, key=len, default=before)
     rewrite = _rewrite_chinese if has_cjk(question) else _rewrite_english
     made = rewrite(question.strip(), _END.sub("", before), _find_subject(earlier, tables))
     return Standalone(made, "rule") if made != question else Standalone(question)
