@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from osler.cli.ask import read_question
 from osler.cli.help_page import count_columns, fold_text
 from osler.cli.words import LANGUAGE, choose_language, say, say_all
 
@@ -89,6 +90,15 @@ def test_lines_in_one_are_told_one_by_one() -> None:
         told = say_all("passages taken out: 7; next: osler kb build")
         assert told == "取出的段落：7；接下来：osler kb build"
         assert say_all("x.csv: malformed row") == "x.csv：格式错误的行"
+    finally:
+        LANGUAGE.reset(kept)
+
+
+def test_signs_without_a_word_are_of_the_language_of_the_command_line() -> None:
+    assert [read_question(text, ()).language for text in ("？？", "gout?")] == ["en", "en"]
+    kept = LANGUAGE.set("zh")
+    try:
+        assert [read_question(text, ()).language for text in ("？？", "gout?")] == ["zh", "en"]
     finally:
         LANGUAGE.reset(kept)
 
