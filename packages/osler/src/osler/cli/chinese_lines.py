@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,17 +10,8 @@ from rich.console import Console
 from rich.containers import Lines
 from rich.text import Text
 
+from osler.cli.help_page import UNIT
 from osler.text import has_cjk
-
-_HAN, _OPENS, _ENDS = (
-    r"\u2e80-\u9fff\uf900-\ufaff",
-    "（《「『【〔“‘",
-    "，。；：！？、）》」』】〕”’…",
-)
-_UNIT = re.compile(
-    rf"[{_OPENS}]*(?:[^\s{_HAN}{_OPENS}{_ENDS}]+|[{_HAN}])?(?:[{_ENDS}]|\[R?\d+\])*\s*"
-)
-"""What stays on one line: a sign, or a number or foreign word, with what must not part from it."""
 
 
 class WrappedText(Text):
@@ -43,7 +33,7 @@ class WrappedText(Text):
 def find_breaks(text: str, width: int) -> Iterator[int]:
     """Where the lines of a text begin, but the first, in `width` columns."""
     filled = 0
-    for unit in filter(lambda one: one[0], _UNIT.finditer(text)):
+    for unit in filter(lambda one: one[0], UNIT.finditer(text)):
         word, at = unit[0].rstrip(), unit.start()
         if filled and filled + cell_len(word) > width:
             yield at
