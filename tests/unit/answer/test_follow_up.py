@@ -107,6 +107,17 @@ def test_the_first_question_and_one_after_a_case_report_stay() -> None:
     assert rewrite_follow_up("And in pregnancy?", [report]) == Standalone("And in pregnancy?")
 
 
+def test_what_is_added_next_takes_the_place_of_what_was_added_before() -> None:
+    asked = ["膀胱炎如何治疗？", "膀胱炎如何治疗：妊娠时？"]
+    assert rewrite_follow_up("那儿童呢？", asked).text == "膀胱炎如何治疗：儿童？"
+    asked = ["How is cystitis treated?", "How is cystitis treated: in pregnancy?"]
+    assert rewrite_follow_up("And in children?", asked).text == (
+        "How is cystitis treated: in children?"
+    )
+    own = ["二甲双胍：能喝酒吗？"]
+    assert rewrite_follow_up("那儿童呢？", own).text == "二甲双胍：能喝酒吗：儿童？"
+
+
 def test_the_subject_may_stand_further_back() -> None:
     asked = ["How is myasthenia gravis diagnosed?", "How is it treated?"]
     assert "myasthenia gravis" in rewrite_follow_up("Which drugs must be avoided?", asked).text

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from osler.cli.ask import read_question
 from osler.cli.help_page import count_columns, fold_text
 from osler.cli.words import LANGUAGE, choose_language, say, say_all
 
@@ -73,6 +74,13 @@ def test_names_stay_and_reasons_are_told_in_chinese() -> None:
     assert told == "无法读取 a/b.txt：没有这个文件或文件夹"
     assert say("no run 'x' in /runs", "zh") == "/runs 里没有运行 'x'"
     assert say("a line that nothing says", "zh") == "a line that nothing says"
+    told = say("no text passes the filter: since 2018-05; of kind rct, guideline", "zh")
+    assert told == "没有文本符合筛选条件：2018-05 起；类型 rct, guideline"
+    told = say("did you mean 'tc-rag'? known: direct, rag", "zh")
+    assert told == "是不是 'tc-rag'？已知：direct, rag"
+    told = say("[Errno 2] No such file or directory: '没有.txt'", "zh")
+    assert told == "没有这个文件或文件夹：'没有.txt'"
+    assert say("the nearest are a#2 and b#0", "zh") == "最接近的是 a#2 和 b#0"
     assert say("no run 'x' in /runs", "en") == "no run 'x' in /runs"
 
 
@@ -82,6 +90,15 @@ def test_lines_in_one_are_told_one_by_one() -> None:
         told = say_all("passages taken out: 7; next: osler kb build")
         assert told == "取出的段落：7；接下来：osler kb build"
         assert say_all("x.csv: malformed row") == "x.csv：格式错误的行"
+    finally:
+        LANGUAGE.reset(kept)
+
+
+def test_signs_without_a_word_are_of_the_language_of_the_command_line() -> None:
+    assert [read_question(text, ()).language for text in ("？？", "gout?")] == ["en", "en"]
+    kept = LANGUAGE.set("zh")
+    try:
+        assert [read_question(text, ()).language for text in ("？？", "gout?")] == ["zh", "en"]
     finally:
         LANGUAGE.reset(kept)
 

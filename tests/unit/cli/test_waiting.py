@@ -54,7 +54,7 @@ def test_the_first_step_is_told_in_the_language_of_the_command_line() -> None:
         watch = Watch()
         line = WaitingLine(io.StringIO(), True, first_step(Settings()), clock=watch)
         watch.now += 12
-        assert line.line == "正在打开知识库和模型, 12 秒；接下来：正在读问题"
+        assert line.line == "正在打开知识库和模型，12 秒；接下来：正在读问题"
     finally:
         LANGUAGE.reset(kept)
 

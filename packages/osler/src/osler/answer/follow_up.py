@@ -97,6 +97,10 @@ def rewrite_follow_up(
     before = asked[-1] if asked and len(asked[-1]) <= LONGEST else ""  # a case stands for itself
     if not before or not _asks(question) or stands_alone(question, tables):
         return Standalone(question)
+    # What was added to a question before gives place to what is added now.
+    heads = filter(None, (_END.sub("", text) for text in asked))
+    added = (one for one in heads if before.startswith((f"{one}：", f"{one}: ")))
+    before = min(added, key=len, default=before)
     is_chinese = has_cjk(question)
     subject = _find_subject(asked, is_chinese, tables)
     if subject and has_cjk(before) != is_chinese:

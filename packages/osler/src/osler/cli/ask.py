@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -24,6 +25,7 @@ from osler.cli.options import (
 )
 from osler.cli.run_output import first_step, make_report, show_result, watch_events
 from osler.cli.session import ABSTAINED, CliSession, complete_preset, complete_strategy
+from osler.cli.words import LANGUAGE
 from osler.errors import BadConfig, BadQuestion, OslerError, read_text_file, translate_os_errors
 from osler.text import escape_controls
 
@@ -175,7 +177,9 @@ def _pick_question(text: str | None, options: tuple[str, ...], plan: SavedPlan |
 def read_question(text: str | None, options: tuple[str, ...]) -> Question:
     from osler.questions import parse_question
 
-    return parse_question(_read_text(text), options=options)
+    asked = parse_question(_read_text(text), options=options)
+    has_words = any(map(str.isalpha, asked.text))
+    return asked if has_words else replace(asked, language=LANGUAGE.get())
 
 
 def _read_text(text: str | None) -> str | bytes:

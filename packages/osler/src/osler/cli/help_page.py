@@ -14,8 +14,16 @@ from osler.cli.words import say
 if TYPE_CHECKING:
     from typer._click.exceptions import UsageError
 
-# A word that is not parted, with the punctuation that may not begin a line; or one character.
-_PIECE = re.compile(r"(?:[!-~]+|.)[，。；：、）”！？]*", re.DOTALL)
+_HAN, _OPENS, _ENDS = (
+    r"\u2e80-\u9fff\uf900-\ufaff",
+    "（《「『【〔“‘",
+    "，。；：！？、）》」』】〕”’…",
+)
+UNIT = re.compile(
+    rf"[{_OPENS}]*(?:[^\s{_HAN}{_OPENS}{_ENDS}]+|[{_HAN}])?(?:[{_ENDS}]|\[R?\d+\])*\s*"
+)
+"""What stays on one line: a number, a foreign word or a sign, with the punctuation and the marks
+that must not part from it."""
 # What typer writes after the words of an option: its default, its range, that it is required.
 _EXTRAS = re.compile(r"(?P<words>.*?)\s*\[(?P<extras>[^\[\]]*|default: .*)\]", re.DOTALL)
 
@@ -70,7 +78,7 @@ def count_columns(text: str) -> int:
 def fold_text(text: str, width: int, indent: str = "") -> Iterator[str]:
     """The text in lines of so many columns."""
     line = indent
-    for piece in _PIECE.findall(text):
+    for piece in UNIT.findall(text):
         if count_columns(line) + count_columns(piece.rstrip()) > width and line.strip():
             yield line.rstrip()
             line = indent + piece.lstrip()

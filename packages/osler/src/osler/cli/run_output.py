@@ -136,7 +136,8 @@ class WaitingLine:
         told = self.language
         after = f"{say('; next: ', told)}{say(then, told)}" if then else ""
         waited = f"{self.clock() - self.began:.0f} {say('s', told)}"
-        return escape_controls(f"{say(step, told)}, {waited}{after}")
+        comma = "，" if told == "zh" else ", "
+        return escape_controls(f"{say(step, told)}{comma}{waited}{after}")
 
 
 @contextmanager

@@ -46,10 +46,18 @@ def say(words: str, language: Language | None = None) -> str:
     for pieces, chinese in templates:
         if (held := _find_holes(pieces, words)) is not None:
             # A name is left alone; a hole of several words is itself a line, such as a reason.
-            told = [say(one, "zh") if " " in one else one for one in held]
+            told = [_say_lines(one) if " " in one else one for one in held]
             order = iter(range(len(told)))
             return _HOLE.sub(lambda hole: told[int(hole[1] or next(order))], chinese)  # noqa: B023
     return words
+
+
+def _say_lines(words: str) -> str:
+    """One line, or several that each have their Chinese: "since 2018; of kind rct"."""
+    parts = words.split("; ")
+    told = [say(part, "zh") for part in parts]
+    is_told = all(one != part for one, part in zip(told, parts, strict=True))
+    return say("; ", "zh").join(told) if is_told else say(words, "zh")
 
 
 def say_all(words: str) -> str:
