@@ -64,6 +64,13 @@ def test_data_sets_of_a_folder_are_counted(osler: Any, folder: Path, questions: 
     assert "medqa-zh no 'options' 1 test.jsonl:4" in page
 
 
+def test_a_folder_without_any_data_set_is_named(osler: Any, folder: Path) -> None:
+    (folder / "empty").mkdir()
+    page = osler("eval", "tasks", "--data", "empty").stdout
+    assert "empty holds the files of no data set" in page
+    assert " ".join(page.split()).count(" - - - ") > 9, "what is not known is no 0"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said", "code"),
     [

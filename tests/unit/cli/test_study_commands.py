@@ -154,6 +154,15 @@ def test_a_sweep_over_both_metrics_is_kept_as_json(
     assert "1 [0.207, 1]" in done.stdout
 
 
+def test_a_sweep_without_likelihoods_says_which_metric_to_leave_out(
+    osler: Any, questions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(Expert, "score")
+    done = osler("sigma", str(questions), "--uct", "90")
+    assert "needs the likelihood" in done.stderr
+    assert '--cppl ""' in done.stderr
+
+
 def test_a_wrong_threshold_or_file_is_refused(osler: Any, questions: Path) -> None:
     assert osler("sigma", str(questions), "--cppl", "low").exit_code == 3
     assert osler("sigma", "missing.jsonl").exit_code == 2

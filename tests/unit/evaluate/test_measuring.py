@@ -1,8 +1,10 @@
 """A solver measured in one call."""
 
+from dataclasses import replace
+
 import pytest
 
-from osler.errors import BadConfig, MalformedSource
+from osler.errors import BadConfig, BadRun, MalformedSource
 from osler.trace import Run
 from osler.types import Answer, Halt, Question, Solution
 from osler_lab.evaluate.measuring import measure_solver
@@ -16,7 +18,7 @@ SAMPLES = [
 
 class FirstUnlessC:
     async def solve(self, question: Question, run: Run) -> Solution:
-        if question.id == "c":
+        if question.id.startswith("c"):
             raise ValueError("not this one")
         return Solution(Answer(option="A"), Halt.CONVERGED, "")
 
@@ -29,6 +31,15 @@ async def test_the_usual_measure_counts_a_failed_sample_as_wrong_and_names_it() 
     assert accuracy.low < accuracy.value < accuracy.high
     assert measured.failed.keys() == {"c"}
     assert "not this one" in measured.failed["c"]
+
+
+async def test_a_call_that_fails_wholly_says_that_nothing_is_kept() -> None:
+    many = [
+        replace(SAMPLES[2], question=replace(SAMPLES[2].question, id=f"c{n}")) for n in range(20)
+    ]
+    with pytest.raises(BadRun, match="20 samples in a row have failed") as caught:
+        await measure_solver(many, FirstUnlessC())
+    assert "nothing of this call is kept" in caught.value.fix
 
 
 async def test_a_measure_that_applies_to_no_sample_is_said_to_be_none() -> None:

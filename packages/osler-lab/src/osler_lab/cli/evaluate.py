@@ -333,9 +333,14 @@ def tasks(here: JsonSession, data: Data = None) -> None:
     from dataclasses import asdict
 
     from osler_lab.cli.evaluate_pages import task_rows, tasks_page
+    from osler_lab.evaluate.datasets import DATA_SETS
     from osler_lab.evaluate.experiments import experiment_names, read_experiment
 
     rows, known = task_rows(data), [read_experiment(name) for name in experiment_names()]
     brief = [{"name": one.name, "repeats": one.repeats, "about": one.about} for one in known]
     document = {"tasks": rows, "experiments": [asdict(one) for one in known]}
     here.show(document, {**tasks_page(rows), "experiments": brief})
+    if data is not None and not any(
+        row["samples"] for row in rows if not DATA_SETS[row["name"]].packaged
+    ):
+        here.print_line(f"{data} holds the files of no data set")

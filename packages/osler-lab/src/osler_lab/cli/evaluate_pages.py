@@ -110,7 +110,7 @@ def tasks_page(rows: list[dict[str, Any]]) -> dict[str, object]:
         for reason, found in row.get("dropped", {}).items()
     ]
     return {
-        "data sets": [{name: row.get(name) for name in counted} for row in rows],
+        "data sets": [{name: row.get(name) or None for name in counted} for row in rows],
         "dropped": dropped,
     }
 

@@ -114,13 +114,17 @@ def sigma(
 ) -> None:
     """Measure the effect of TC-RAG's threshold: halts, steps, tokens and EM over sigma (§6.5)."""
     settings = here.load_settings(strategy="tc-rag")
+    from osler.errors import CapabilityMissing
     from osler.questions import read_posed
     from osler_lab.studies import sensitivity as studies
 
     levels = studies.parse_sigmas(cppl=cppl, uct=uct)
     posed = read_posed(questions)
     with show_progress(here) as report:
-        outcomes = asyncio.run(studies.sigma_sweep(settings, posed, levels, progress=report))
+        try:
+            outcomes = asyncio.run(studies.sigma_sweep(settings, posed, levels, progress=report))
+        except CapabilityMissing as error:  # the metrics come of the options, not of the settings
+            raise CapabilityMissing(error.message, fix='leave cppl out: --cppl ""') from error
     points = studies.summarize_points(outcomes)
     document = {
         "points": [asdict(point) for point in points],

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from osler.errors import BadConfig
+from osler.errors import BadConfig, BadRun
 from osler.text import suggest_word
 from osler.trace import Budget, Solver
 from osler_lab.evaluate.datasets import load_dataset
@@ -72,7 +72,11 @@ async def measure_solver(
         return ready
 
     with tempfile.TemporaryDirectory() as log:
-        await EvaluationRunner(Path(log), prepare, jobs).run(_cells_of(data))
+        try:
+            await EvaluationRunner(Path(log), prepare, jobs).run(_cells_of(data))
+        except BadRun as error:
+            said = "correct the cause, and call again; nothing of this call is kept"
+            raise BadRun(error.message, fix=said) from error
         records = list(read_records(Path(log)))
     chosen = chosen or [BY_NAME[name] for name in dict.fromkeys(PRIMARY[one.kind] for one in data)]
     return SolverFigures(

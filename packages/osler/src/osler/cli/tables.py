@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from rich.containers import Lines
 from rich.table import Table
 from rich.text import Text
 
+from osler.cli.help_page import UNIT
 from osler.cli.words import say, say_all
 from osler.reports import age_at
 from osler.text import escape_controls, has_cjk
@@ -22,16 +22,6 @@ if TYPE_CHECKING:
     from osler.doctor import Check
     from osler.types import Answer, Language, Money, Passage
 
-# Rich breaks a Chinese line anywhere: in "2.5", and before a mark or a stop.
-_HAN, _OPENS, _ENDS = (
-    r"\u2e80-\u9fff\uf900-\ufaff",
-    "（《「『【〔“‘",
-    "，。；：！？、）》」』】〕”’…",
-)
-_UNIT = re.compile(
-    rf"[{_OPENS}]*(?:[^\s{_HAN}{_OPENS}{_ENDS}]+|[{_HAN}])?(?:[{_ENDS}]|\[R?\d+\])*\s*"
-)
-"""What stays on one line: a sign, or a number or foreign word, with what must not part from it."""
 # The smallest amount that is written out.
 _LEAST = 0.0001
 _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red"}
@@ -267,7 +257,8 @@ def by_words_lines(counts: Mapping[Language, int], *, built: bool = True) -> lis
 
 
 class WrappedText(Text):
-    """A text of which a line that has Chinese breaks between signs and words."""
+    """A text whose lines, where Chinese, break between signs and words: Rich breaks them anywhere,
+    in "2.5" and before a stop."""
 
     def wrap(self, console: Console, width: int, **how: Any) -> Lines:
         if how.get("no_wrap") or self.no_wrap or not has_cjk(self.plain):
@@ -285,7 +276,7 @@ class WrappedText(Text):
 def find_breaks(text: str, width: int) -> Iterator[int]:
     """Where the lines of a text begin, but the first, in `width` columns."""
     filled = 0
-    for unit in filter(lambda one: one[0], _UNIT.finditer(text)):
+    for unit in filter(lambda one: one[0], UNIT.finditer(text)):
         word, at = unit[0].rstrip(), unit.start()
         if filled and filled + cell_len(word) > width:
             yield at
