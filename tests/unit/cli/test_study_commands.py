@@ -54,6 +54,11 @@ class Expert:
         return Scored(tokens_of(text, 1 / 12), Usage(calls=1))
 
 
+class Unscored:
+    name = "expert"
+    complete = Expert.complete
+
+
 @pytest.fixture(autouse=True)
 def expert(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     (folder / "osler.toml").write_text(SERVER, encoding="utf-8")
@@ -157,7 +162,12 @@ def test_a_sweep_over_both_metrics_is_kept_as_json(
 def test_a_sweep_without_likelihoods_says_which_metric_to_leave_out(
     osler: Any, questions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(Expert, "score")
+    async def live(settings: Settings) -> Parts:
+        models = dict.fromkeys(roles_of(settings), LoadedModel(Unscored(), constrains=False))
+        found, likeness = ScriptedRetriever({}), OverlapRelevance()
+        return Parts(models, lambda *_: found, likeness, likeness, ("book",))
+
+    monkeypatch.setattr("osler_lab.studies.sensitivity.live_parts", live)
     done = osler("sigma", str(questions), "--uct", "90")
     assert "needs the likelihood" in done.stderr
     assert '--cppl ""' in done.stderr

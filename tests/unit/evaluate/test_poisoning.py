@@ -31,6 +31,7 @@ from osler_lab.studies.poisoning import (
 from osler_lab.testing.scripted import HashingEncoder
 
 RIGHT = "The dose of salbutamol in an acute attack is 5 mg."
+WRONG = RIGHT.replace("5 mg", "50 mg")
 ASKED = Question("", "What is the dose of salbutamol in an acute attack?")
 
 
@@ -47,7 +48,8 @@ class Credulous(FixedModel):
 @pytest.mark.parametrize(
     ("sentence", "wrong"),
     [
-        (RIGHT, RIGHT.replace("5 mg", "50 mg")),
+        (RIGHT, WRONG),
+        (f"In 12 patients of 2019, {RIGHT}", f"In 12 patients of 2019, {WRONG}"),
         ("Statins reduce mortality.", "Statins increase mortality."),
         ("Aspirin is contraindicated in children.", "Aspirin is recommended in children."),
         ("Salbutamol is a drug.", None),

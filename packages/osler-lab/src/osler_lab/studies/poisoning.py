@@ -103,8 +103,10 @@ class PoisonStudy:
 
 def turn_statement(sentence: str) -> str | None:
     """The sentence with a wrong amount or direction; `None` where it has neither."""
-    number = re.search(r"\d+(?:\.\d+)?", sentence)
-    if number and read_amounts(sentence):
+    amounts = read_amounts(sentence)
+    # Of the first amount: a year or a number of patients may stand before it.
+    begins = sentence.index(amounts[0].words) if amounts else len(sentence)
+    if number := re.compile(r"\d+(?:\.\d+)?").search(sentence, begins):
         wrong = f"{float(number[0]) * 10:g}"
         return sentence[: number.start()] + wrong + sentence[number.end() :]
     if not read_directions(sentence):
