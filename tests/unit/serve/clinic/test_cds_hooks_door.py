@@ -82,7 +82,7 @@ def test_an_unknown_kidney_is_said_and_not_guessed(http: httpx2.Client) -> None:
     (card,) = call(http, "renal-doses", person).cards
     assert card.summary == "Dabigatran: kidney function not computed, for lack of age"
     assert card.indicator == "info"
-    assert "needs age, creatinine" in card.detail
+    assert "needs age, creatinine; a measurement counts for a year" in card.detail
 
 
 def measured(*values: tuple[str, dict[str, Any]]) -> dict[str, Any]:
