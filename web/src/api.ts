@@ -155,6 +155,7 @@ export interface Sent {
   documents: number;
   passages: number;
   drops: Record<string, number>;
+  replaced: boolean;
 }
 
 export interface LabelPair {

@@ -110,9 +110,11 @@ test("what went wrong is said in a reader's words, and the server's own where it
 
 test("a file of which nothing could be read is not called already there", () => {
   const upload = { source: "own", name: "a.csv", bytes: 1, sent: "" };
-  const sent = (passages: number, drops: Record<string, number>) => outcome({ upload, documents: passages, passages, drops }, WORDS.en);
+  const sent = (passages: number, drops: Record<string, number>) => outcome({ upload, documents: passages, passages, drops, replaced: false }, WORDS.en);
   expect(sent(0, {})).toBe("already there");
   expect(sent(0, { "no text": 3 })).toContain("no text");
   expect(sent(0, { "no text": 3 })).not.toContain("there");
   expect(sent(2, { "no text": 1 })).toMatch(/2.*no text/);
+  expect(sent(2, {})).not.toContain("replaced");
+  expect(outcome({ upload, documents: 1, passages: 1, drops: {}, replaced: true }, WORDS.en)).toContain("earlier file of this name was replaced");
 });

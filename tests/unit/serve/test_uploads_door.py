@@ -118,8 +118,10 @@ def test_a_file_is_read_again_as_it_lies_there(place: ServedOsler, http: httpx2.
 
 
 def test_a_file_of_the_same_name_takes_its_place(http: httpx2.Client) -> None:
-    send(http, "plan.txt", b"The quokka plan is green. It holds today.")
-    send(http, "plan.txt", b"The quokka plan is violet. It holds today.")
+    violet = b"The quokka plan is violet. It holds today."
+    every = (b"The quokka plan is green. It holds today.", violet, violet)
+    told = [send(http, "plan.txt", data).json()["replaced"] for data in every]
+    assert told == [False, True, False], "the same once more takes nothing away"
     texts = " ".join(found(http, "quokka plan"))
     assert "violet" in texts
     assert "green" not in texts
@@ -138,7 +140,8 @@ def test_a_file_of_the_same_name_takes_its_place(http: httpx2.Client) -> None:
         ("broken.docx", word_file("x")[:900], "truncated or damaged"),
         ("broken.pdf", b"%PDF-1.7 nothing", "not a PDF that can be opened"),
         ("bomb.xml", b'<!DOCTYPE a [<!ENTITY e "x">]><article><front/></article>', ""),
-        ("empty.txt", b"", "has an unknown format"),
+        ("empty.txt", b"", "empty.txt is empty"),
+        ("empty.docx", b" \r\n", "empty.docx is empty"),
         ("list.zip", b"PK\x03\x04", "a file of .zip is not accepted"),
         ("../../.ssh/keys", b"x", "no ending"),
     ],

@@ -134,7 +134,7 @@ export function outcome(done: api.Sent, words: Words): string {
   const left = leftOut(done, words);
   if (!done.passages) return left || words.alreadyThere;
   const read = `${words.documents} ${done.documents}, ${words.passages} ${done.passages}`;
-  return [read, words.foundAtOnce, left].filter(Boolean).join(" · ");
+  return [read, done.replaced && words.replaced, words.foundAtOnce, left].filter(Boolean).join(" · ");
 }
 
 // What of a file became no document; empty where all did.

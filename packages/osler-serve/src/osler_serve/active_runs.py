@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from osler.methods.omni.dossier import SavedPlan
 from osler.settings import Settings
 from osler.types import DangerNotice, Question, Solution
 from osler_serve.keys import Caller
 from osler_serve.replies import Status
+
+
+def name_run(when: datetime) -> str:
+    """Its second, its place within it and eight digits of chance: lists go by these names."""
+    place = when.microsecond * 0x10000 // 1_000_000
+    return f"{when:%Y%m%d-%H%M%S}-{place:04x}{secrets.token_hex(4)}"
 
 
 @dataclass

@@ -337,6 +337,8 @@ class UploadReport(ResponseModel):
     """New ones; they are found by words at once, by meaning when `behind` of the list is 0."""
     drops: dict[str, int]
     """What of the file became no document, by reason."""
+    replaced: bool = False
+    """Whether another file of this name is gone for it."""
 
 
 class ModelView(ResponseModel):

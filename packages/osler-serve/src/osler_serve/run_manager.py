@@ -28,7 +28,7 @@ from osler.runs.files import RECORD
 from osler.settings import ServeSettings, Settings
 from osler.trace import Answered, Asked, DangerNoticed, Event, to_line
 from osler.types import DangerNotice, Question
-from osler_serve.active_runs import ActiveRun, FairRoom, line_of_end
+from osler_serve.active_runs import ActiveRun, FairRoom, line_of_end, name_run
 from osler_serve.admission import Admission, TokenBudget, WrittenTogether
 from osler_serve.keys import Caller
 from osler_serve.ledger import Ledger, LedgerEntry
@@ -40,7 +40,6 @@ from osler_serve.shared_runs import SharedRuns
 _LOG = logging.getLogger("osler_serve")
 # Runs that ended and are still answered for from memory.
 _KEPT = 256
-_ID_DIGITS = 12
 
 Watcher = Callable[["ActiveRun", Event], None]
 
@@ -113,7 +112,7 @@ class RunManager:
         settings, reserved = self.tokens.reserve(caller, settings)
         now = datetime.now(UTC)
         live = ActiveRun(
-            answering.new_run_id(now, _ID_DIGITS),
+            name_run(now),
             caller,
             question,
             settings,

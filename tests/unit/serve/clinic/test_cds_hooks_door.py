@@ -82,7 +82,7 @@ def test_an_unknown_kidney_is_said_and_not_guessed(http: httpx2.Client) -> None:
     (card,) = call(http, "renal-doses", person).cards
     assert card.summary == "Dabigatran: kidney function not computed, for lack of age"
     assert card.indicator == "info"
-    assert "needs age, creatinine" in card.detail
+    assert "needs age, creatinine; a measurement counts for a year" in card.detail
 
 
 def measured(*values: tuple[str, dict[str, Any]]) -> dict[str, Any]:
@@ -279,9 +279,11 @@ def test_resources_of_another_patient_are_refused(http: httpx2.Client) -> None:
 
 
 def test_an_unknown_service_is_not_found(http: httpx2.Client) -> None:
-    reply = http.post("/cds-services/nothing", json=Person().request("patient-view"))
-    assert reply.status_code == 404
-    validate_resource(reply.json())
+    for body in (Person().request("patient-view"), {}):
+        for path in ("/cds-services/nothing", "/cds-services/nothing/feedback"):
+            reply = http.post(path, json=body)
+            assert reply.status_code == 404
+            validate_resource(reply.json())
 
 
 def test_feedback_on_cards_is_stored_and_exported(http: httpx2.Client) -> None:

@@ -209,7 +209,7 @@ def _check_kidney(id: str, rule: RenalRule, drug: str, read: ReadDrugs) -> Itera
     given = {wanted.name: known.get(wanted.name) for wanted in formula.inputs}
     if missing := [name for name, value in given.items() if value is None]:
         problem = f"{drug.capitalize()}: kidney function not computed, for lack of {missing[0]}"
-        needed = f"{formula.title} needs {', '.join(missing)} of the last year."
+        needed = f"{formula.title} needs {', '.join(missing)}; a measurement counts for a year."
         unread = [f"Not read: {one.said}" for one in measured if one.value is None]
         yield Finding(id, problem, (order, needed, *unread), rule, urgent=False)
         return
@@ -220,7 +220,8 @@ def _check_kidney(id: str, rule: RenalRule, drug: str, read: ReadDrugs) -> Itera
         yield Finding(id, problem, (order, error.message), rule, urgent=False)
         return
     if result.value < rule.below:
-        summary = f"{drug.capitalize()}: {formula.unit} {result.value:.0f}, below {rule.below:g}"
+        found = f"{formula.title.partition(' (')[0]} {result.value:.0f} {formula.unit}"
+        summary = f"{drug.capitalize()}: {found}, below {rule.below:g}"
         seen = f"Measured: {'; '.join(one.said for one in measured if one.value is not None)}"
         yield Finding(id, summary, (order, result.text(), seen, formula.source), rule)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args
 from urllib.parse import quote
 from uuid import UUID, uuid5
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Depends, Path, Request
 
 from osler.errors import OslerError
 from osler.runs.feedback import Feedback, FeedbackStore
@@ -132,7 +132,12 @@ def _load_rules(site: ServerState) -> ClinicRules:
     return packaged_clinic_rules() if chosen is None else read_clinic_rules(chosen)
 
 
-@router.post("/{id}", response_model_exclude_none=True)
+async def _require_service(id: ServiceId) -> None:
+    """Raises `RefusedRequest`, before the body is held against the form of a request."""
+    _find_check(id)
+
+
+@router.post("/{id}", response_model_exclude_none=True, dependencies=[Depends(_require_service)])
 async def call_service(
     id: ServiceId, asked: HookRequest, request: Request, site: At, caller: Who
 ) -> CardList:
@@ -165,13 +170,12 @@ async def call_service(
     return CardList(cards=cards)
 
 
-@router.post("/{id}/feedback")
+@router.post("/{id}/feedback", dependencies=[Depends(_require_service)])
 async def give_feedback(
     id: ServiceId, given: CardFeedbackRequest, site: At, caller: Who
 ) -> dict[str, str]:
     """What became of cards: accepted, or overridden and why. It is stored, and exported by
     `GET /api/v1/feedback`."""
-    _find_check(id)
     rows = [
         Feedback(
             kind="card",

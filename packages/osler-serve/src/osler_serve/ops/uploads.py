@@ -11,8 +11,9 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from filecmp import cmp
 from pathlib import Path, PurePosixPath
 
 from osler.build.knowledge import open_or_create
@@ -55,6 +56,8 @@ class ReadUpload:
     passages: int
     drops: dict[str, int]
     """What of it became no document, by reason."""
+    replaced: bool = False
+    """Whether another file of this name is gone for it."""
 
 
 @contextmanager
@@ -79,11 +82,12 @@ def store_upload(settings: Settings, source: str, name: str, sent: Path) -> Read
     _require_document(name, sent)
     kept, before = _folder_of(settings, source) / name, sent.with_name("before")
     kept.parent.mkdir(exist_ok=True)
+    replaced = kept.exists() and not cmp(kept, sent, shallow=False)
     if kept.exists():
         os.replace(kept, before)
     os.replace(sent, kept)
     try:
-        return _read_upload(settings, source, kept)
+        return replace(_read_upload(settings, source, kept), replaced=replaced)
     except BaseException:
         kept.unlink()
         if before.exists():
@@ -162,6 +166,8 @@ def _require_document(name: str, path: Path) -> None:
     """Raises `BadUpload` by the first bytes of the file."""
     with path.open("rb") as file:
         head = file.read(_HEAD)
+    if len(head) < _HEAD and not head.strip():
+        raise BadUpload(f"{name} is empty", fix="send one with text")
     if head.startswith(_PROGRAMS):
         raise BadUpload(f"{name} is a program", fix="send a document")
     if sniff_file(name, head) is None:

@@ -86,9 +86,9 @@ class FinishedRun:
         return write_html_part([shown])
 
 
-def new_run_id(when: datetime, digits: int = 6) -> str:
-    """A name for a run: its second, and `digits` hexadecimal digits of chance."""
-    return f"{when:%Y%m%d-%H%M%S}-{secrets.token_hex(digits // 2)}"
+def new_run_id(when: datetime) -> str:
+    """A name for a run: its second, and six hexadecimal digits of chance."""
+    return f"{when:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
 
 
 async def ask(
