@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.containers import Lines
 from rich.table import Table
 from rich.text import Text
 
-from osler.cli.chinese_lines import WrappedText
+from osler.cli.help_page import UNIT
 from osler.cli.words import say, say_all
 from osler.reports import age_at
-from osler.text import escape_controls
+from osler.text import escape_controls, has_cjk
 
 if TYPE_CHECKING:
     from osler.doctor import Check
@@ -221,6 +222,37 @@ def plain_table(rows: Iterable[Sequence[str]]) -> Table:
     for row in rows:
         table.add_row(*map(plain_text, row))
     return table
+
+
+class WrappedText(Text):
+    """A text whose lines of Chinese break between signs and words; Rich breaks "2.5" too."""
+
+    def wrap(self, console: Console, width: int, **how: Any) -> Lines:
+        if how.get("no_wrap") or self.no_wrap or not has_cjk(self.plain):
+            return super().wrap(console, width, **how)
+        lines = Lines()
+        for line in self.split(allow_blank=True):
+            line.expand_tabs(how.get("tab_size", 8))
+            parts = line.divide(find_breaks(line.plain, width))
+            for part in parts:
+                part.rstrip_end(width)
+            lines.extend(parts)
+        return lines
+
+
+def find_breaks(text: str, width: int) -> Iterator[int]:
+    """Where the lines of a text begin, but the first, in `width` columns."""
+    filled = 0
+    for unit in filter(lambda one: one[0], UNIT.finditer(text)):
+        word, at = unit[0].rstrip(), unit.start()
+        if filled and filled + cell_len(word) > width:
+            yield at
+            filled = 0
+        for piece in chop_cells(word, width)[:-1]:  # a word longer than a line
+            at += len(piece)
+            yield at
+            filled = 0
+        filled += cell_len(text[at : unit.end()])
 
 
 def plain_text(words: str, style: str = "") -> Text:
