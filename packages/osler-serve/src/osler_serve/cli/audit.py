@@ -56,15 +56,11 @@ def audit(
 
     `examples/06_verify_an_audit_proof.py` checks a proof and needs only `cryptography`.
     """
-    from osler.build.privacy import open_runs
-    from osler.cli.traces import find_run
     from osler_serve.ops import audit_proofs as log
 
     settings = here.load_settings()
     if run is not None:
-        with suppress(UnknownRun):  # the log may know one whose files are gone
-            run = find_run(run, settings.runs.path, open_runs(settings)).parent.name
-        return write_json(log.prove_run(settings, run))
+        return _show_proof(settings, run)
     if accept:
         number = log.accept_audit(settings)
         said = "nothing is missing" if number is None else f"entry {number:,} says what is missing"
@@ -77,6 +73,16 @@ def audit(
     names = ("at", "what", "method", "path", "tool", "key", "run", "status", "asked")
     page = [{name: one.get(name, "") for name in names} for one in entries]
     return here.show({"entries": entries}, page)
+
+
+def _show_proof(settings: Settings, run: str) -> None:
+    from osler.build.privacy import open_runs
+    from osler.cli.traces import find_run
+    from osler_serve.ops.audit_proofs import prove_run
+
+    with suppress(UnknownRun):  # the log may know one whose files are gone
+        run = find_run(run, settings.runs.path, open_runs(settings)).parent.name
+    write_json(prove_run(settings, run))
 
 
 def _show_checked(here: CliSession, checked: Verification) -> None:

@@ -115,7 +115,6 @@ class ExtractiveComposer:
         quotes = choose_quotes(weighed.quotes, self.statements, all_of, goes_on=chosen is None)
         wants_near = self.nearest and chosen is None
         near = choose_quotes(weighed.near, self.statements, least) if wants_near else []
-        # What is nearest is introduced as such.
         notes = [NOTE[question.language]] if quotes else [] if near else [nothing]
         notes += _describe_spelling(question, hits)
         notes += self._describe_choice(question, decision, verdict, chosen)

@@ -224,6 +224,37 @@ def plain_table(rows: Iterable[Sequence[str]]) -> Table:
     return table
 
 
+class WrappedText(Text):
+    """A text whose lines of Chinese break between signs and words; Rich breaks "2.5" too."""
+
+    def wrap(self, console: Console, width: int, **how: Any) -> Lines:
+        if how.get("no_wrap") or self.no_wrap or not has_cjk(self.plain):
+            return super().wrap(console, width, **how)
+        lines = Lines()
+        for line in self.split(allow_blank=True):
+            line.expand_tabs(how.get("tab_size", 8))
+            parts = line.divide(find_breaks(line.plain, width))
+            for part in parts:
+                part.rstrip_end(width)
+            lines.extend(parts)
+        return lines
+
+
+def find_breaks(text: str, width: int) -> Iterator[int]:
+    """Where the lines of a text begin, but the first, in `width` columns."""
+    filled = 0
+    for unit in filter(lambda one: one[0], UNIT.finditer(text)):
+        word, at = unit[0].rstrip(), unit.start()
+        if filled and filled + cell_len(word) > width:
+            yield at
+            filled = 0
+        for piece in chop_cells(word, width)[:-1]:  # a word longer than a line
+            at += len(piece)
+            yield at
+            filled = 0
+        filled += cell_len(text[at : unit.end()])
+
+
 def plain_text(words: str, style: str = "") -> Text:
     """A cell or a line, without what a terminal would obey instead of show."""
     return WrappedText(escape_controls(words), style=style)
@@ -254,35 +285,3 @@ def by_words_lines(counts: Mapping[Language, int], *, built: bool = True) -> lis
         f"{count:,} {_LANGUAGES[language]} passages {have}: they are found by words alone"
         for language, count in counts.items()
     ]
-
-
-class WrappedText(Text):
-    """A text whose lines, where Chinese, break between signs and words: Rich breaks them anywhere,
-    in "2.5" and before a stop."""
-
-    def wrap(self, console: Console, width: int, **how: Any) -> Lines:
-        if how.get("no_wrap") or self.no_wrap or not has_cjk(self.plain):
-            return super().wrap(console, width, **how)
-        lines = Lines()
-        for line in self.split(allow_blank=True):
-            line.expand_tabs(how.get("tab_size", 8))
-            parts = line.divide(find_breaks(line.plain, width))
-            for part in parts:
-                part.rstrip_end(width)
-            lines.extend(parts)
-        return lines
-
-
-def find_breaks(text: str, width: int) -> Iterator[int]:
-    """Where the lines of a text begin, but the first, in `width` columns."""
-    filled = 0
-    for unit in filter(lambda one: one[0], UNIT.finditer(text)):
-        word, at = unit[0].rstrip(), unit.start()
-        if filled and filled + cell_len(word) > width:
-            yield at
-            filled = 0
-        for piece in chop_cells(word, width)[:-1]:  # a word longer than a line
-            at += len(piece)
-            yield at
-            filled = 0
-        filled += cell_len(text[at : unit.end()])
