@@ -112,8 +112,7 @@ class TriedSamples:
 
     def is_done(self, key: SampleKey, *, again: bool) -> bool:
         """Whether nothing is left to do; `again`: a failed try is no try."""
-        status = self.status.get(key)
-        return status == "done" or (status == "failed" and not again)
+        return self.status.get(key) in (("done",) if again else ("done", "failed"))
 
 
 def read_records(folder: Path) -> Iterator[SampleRecord]:

@@ -22,11 +22,8 @@ from osler.methods.episode import (
 from osler.trace import PlannedQuery, Run, SourcesPlanned
 from osler.types import DecidedBy, Halt, Question, Solution
 
-# Why a pass says nothing, by whether a model may word the answer.
-_SILENT = {
-    False: "no evidence was requested, and no writing model is set up",
-    True: "no evidence was requested",
-}
+_UNASKED = "no evidence was requested"
+_REFUSED = f"{_UNASKED}, and no writing model is set up"
 
 
 @dataclass(frozen=True)
@@ -36,11 +33,9 @@ class Direct:
     sampling: Sampling = field(default_factory=Sampling)
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        text = ""
+        asked, text = (self.model, "baselines/direct", question, self.sampling, run), ""
         if self.composer.uses_draft:
-            text = await write_draft(
-                self.model, "baselines/direct", question, self.sampling, run, alone=True
-            )
+            text = await write_draft(*asked, alone=True)
         answer = await self.composer.conclude(question, (), text, run)
         return end_single_pass(
             answer,
@@ -48,7 +43,7 @@ class Direct:
             DecidedBy.READER,
             converged="one pass, without evidence",
             silent=Halt.REFUSED,
-            why=_SILENT[self.composer.uses_draft],
+            why=_UNASKED if self.composer.uses_draft else _REFUSED,
         )
 
 
@@ -59,14 +54,8 @@ class ChainOfThought:
     sampling: Sampling = field(default_factory=Sampling)
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        thought = await write_draft(
-            self.model,
-            "baselines/cot",
-            question,
-            self.sampling,
-            run,
-            alone=self.composer.uses_draft,
-        )
+        asked = (self.model, "baselines/cot", question, self.sampling, run)
+        thought = await write_draft(*asked, alone=self.composer.uses_draft)
         # Where the thought names no option, one is weighed after it.
         decision = Decision(stated_option(thought, question), thought.strip())
         answer = await self.composer.conclude(question, (), thought, run, decision=decision)
@@ -76,7 +65,7 @@ class ChainOfThought:
             DecidedBy.METHOD if decision.words else DecidedBy.FALLBACK,
             converged="one chain of thought, without evidence",
             silent=Halt.REFUSED,
-            why=_SILENT[self.composer.uses_draft],
+            why=_UNASKED if self.composer.uses_draft else _REFUSED,
         )
 
 

@@ -95,10 +95,8 @@ def score_log(folder: Path) -> ScoredLog:
     records = [*read_records(folder)]
     digests = _digest_questions(record.sample for record in records)
     scores = _whole_cells(plan, [_score_record(record, digests) for record in records])
-    golds = {
-        (sample.task, digests[sample.task, sample.id]): sample.gold.letters
-        for sample in (record.sample for record in records)
-    }
+    samples = [record.sample for record in records]
+    golds = {(one.task, digests[one.task, one.id]): one.gold.letters for one in samples}
     scores += _score_majority(scores, golds)
     order = {label: n for n, label in enumerate((*plan.asked, MAJORITY))}
     tasks = {name: n for n, name in enumerate(plan.tasks)}
@@ -157,16 +155,11 @@ def _condition_of(entrant: Entrant) -> str:
 
 def _digest_questions(samples: Iterable[Sample]) -> dict[tuple[str, str], str]:
     """Task and id → hash of the question's words; of words that come again, of the id as well."""
-    words = {
-        (sample.task, sample.id): f"{sample.question.text}\n{sample.question.options}"
-        for sample in samples
-    }
+    words = {(s.task, s.id): f"{s.question.text}\n{s.question.options}" for s in samples}
     times = Counter((task, said) for (task, _), said in words.items())
-    texts = {
-        (task, id): said if times[task, said] == 1 else f"{said}\n{id}"
-        for (task, id), said in words.items()
-    }
-    return {key: hashlib.sha256(text.encode()).hexdigest()[:12] for key, text in texts.items()}
+    for (task, id), said in words.items():
+        words[task, id] = said if times[task, said] == 1 else f"{said}\n{id}"
+    return {key: hashlib.sha256(text.encode()).hexdigest()[:12] for key, text in words.items()}
 
 
 def _score_record(record: SampleRecord, digests: Mapping[tuple[str, str], str]) -> ScoredAnswer:
