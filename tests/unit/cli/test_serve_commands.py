@@ -29,9 +29,11 @@ def test_a_key_is_shown_once_listed_without_its_secret_and_taken_back(osler: Any
     assert made["key"].split("_", 2)[2] not in listed  # a secret may have "_" in it
     (one,) = json.loads(listed)["keys"]
     assert (one["name"], one["workspace"]) == ("ward", "w1")
+    for wrong in (["ward"], ["a b"], ["x", "--verb", "fly"], ["x", "--strategy", "fly"]):
+        assert osler("serve", "key", "add", *wrong).exit_code == 2
     assert osler("serve", "key", "rm", "ward").exit_code == 0
     assert json.loads(osler("serve", "key", "ls", "--json").stdout) == {"keys": []}
-    assert osler("serve", "key", "rm", "ward").exit_code == 3
+    assert osler("serve", "key", "rm", "ward").exit_code == 2
 
 
 def test_another_address_is_refused_without_a_key(osler: Any) -> None:

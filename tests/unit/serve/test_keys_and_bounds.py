@@ -23,7 +23,7 @@ from served import (
 from waiting import AwaitableEvent
 
 from osler.audit.checkpoints import LEDGER
-from osler.errors import BadConfig
+from osler.errors import BadArgument, BadConfig
 from osler.settings.sections import is_loopback
 from osler_serve.app import build_state
 from osler_serve.keys import new_key
@@ -175,10 +175,10 @@ def test_api_key_is_stored_as_a_hash_in_an_owner_only_file(home: Path) -> None:
 def test_api_key_names_are_unique_and_plain(home: Path) -> None:
     ledger = Ledger(home / "serve")
     new_key(ledger, "one")
-    with pytest.raises(BadConfig, match="already"):
+    with pytest.raises(BadArgument, match="already"):
         new_key(ledger, "one")
     for name in ("", "a b", "../x", "x" * 65):
-        with pytest.raises(BadConfig, match="not a valid name"):
+        with pytest.raises(BadArgument, match="not a valid name"):
             new_key(ledger, name)
     ledger.close()
 

@@ -12,7 +12,7 @@ import pytest
 from scoped_server import Keyed, call_tool, list_operations, list_tools, serve_scoped
 from served import serve_osler, serving_settings
 
-from osler.errors import BadConfig
+from osler.errors import BadArgument
 from osler.settings import ServeSettings
 from osler.settings.sections import AccessSettings
 from osler_serve import run_views
@@ -272,7 +272,7 @@ def test_scope_survives_the_ledger_and_unknown_words_are_refused() -> None:
     assert read_scope(scope.to_json()) == scope
     assert read_scope("") == KeyScope(sources=("public",))
     for wrong in ({"verbs": ("fly",)}, {"strategies": ("fly",)}):
-        with pytest.raises(BadConfig, match="unknown"):
+        with pytest.raises(BadArgument, match="unknown"):
             make_scope(**wrong)
     assert local_scope(ServeSettings()).sources == ("public",)
     assert local_scope(ServeSettings(patients=True)).sources == ("public", "emr")

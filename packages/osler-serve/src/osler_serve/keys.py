@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from weakref import WeakKeyDictionary
 
-from osler.errors import BadConfig, StorageFailed
+from osler.errors import BadArgument, BadConfig, StorageFailed
 from osler.settings import ServeSettings
 from osler.settings.sections import is_loopback
 from osler_serve.clinic.hook_tokens import PREFIX, read_hook_clients
@@ -82,11 +82,11 @@ def new_key(
     minute: int | None = None,
     scope: KeyScope = KeyScope(),  # noqa: B008 - frozen
 ) -> str:
-    """The key, shown only once. Raises `BadConfig` for an invalid name or workspace."""
+    """The key, shown only once. Raises `BadArgument` for an invalid name or workspace."""
     for what in (name, workspace):
         if not _NAME.fullmatch(what):
             fix = "use letters, digits and ._-, at most 64"
-            raise BadConfig(f"{what!r} is not a valid name for a key or a workspace", fix=fix)
+            raise BadArgument(f"{what!r} is not a valid name for a key or a workspace", fix=fix)
     id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     when = datetime.now(UTC).isoformat(timespec="seconds")
     ledger.add_key(

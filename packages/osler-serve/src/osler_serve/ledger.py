@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from osler.audit.checkpoints import LEDGER
-from osler.errors import BadConfig, KnowledgeBaseBusy, StorageFailed
+from osler.errors import BadArgument, BadConfig, KnowledgeBaseBusy, StorageFailed
 from osler.kb.store.access import LockMode, hold_lock, write_transaction
 from osler.text import read_packaged
 from osler_serve.replies import Status
@@ -247,7 +247,7 @@ class Ledger:
     # Keys
 
     def add_key(self, key: StoredKey) -> None:
-        """Raises `BadConfig` for a name that is taken."""
+        """Raises `BadArgument` for a name that is taken."""
         try:
             with self._lock_database() as db, write_transaction(db):
                 db.execute(
@@ -258,7 +258,7 @@ class Ledger:
                 db.execute("INSERT INTO sum VALUES (?, ?, '')", (key.id, _sum_of(*astuple(key))))
         except sqlite3.IntegrityError as error:
             fix = "choose another name, or `osler serve key rm` it first"
-            raise BadConfig(f"there is a key {key.name!r} already", fix=fix) from error
+            raise BadArgument(f"there is a key {key.name!r} already", fix=fix) from error
 
     def find_key(self, id: str) -> StoredKey | None:
         with self._lock_database(reading=True) as db:

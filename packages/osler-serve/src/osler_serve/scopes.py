@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from osler.errors import BadConfig
+from osler.errors import BadArgument
 from osler.runs.files import read_record
 from osler.settings import STRATEGIES, ServeSettings, Settings
 from osler.settings.sections import EVERY, PUBLIC, AccessSettings
@@ -159,14 +159,14 @@ def read_scope(text: str) -> KeyScope:
 
 
 def make_scope(**given: Any) -> KeyScope:
-    """The scope of these parts, empty ones left out. Raises `BadConfig` for an unknown word."""
+    """The scope of these parts, empty ones left out. Raises `BadArgument` for an unknown word."""
     scope = KeyScope(**{key: value for key, value in given.items() if value})
     for what, words, allowed in (
         ("verb", scope.verbs, VERBS),
         ("strategy", scope.strategies, tuple(STRATEGIES)),
     ):
         if unknown := sorted(set(words) - set(allowed)):
-            raise BadConfig(
+            raise BadArgument(
                 f"unknown {what} {unknown[0]!r}", fix=f"choose from {', '.join(allowed)}"
             )
     return scope

@@ -228,7 +228,7 @@ def rm(
 ) -> None:
     """Revoke a key; a running server refuses it from now on."""
     if not _open_ledger(here).drop_key(name):
-        raise BadConfig(f"there is no key {name!r}", fix="`osler serve key ls` lists them")
+        raise BadArgument(f"there is no key {name!r}", fix="`osler serve key ls` lists them")
     here.report_line(f"{name} opens nothing any more", {"removed": name})
 
 
