@@ -28,6 +28,6 @@ key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(sys.argv[2]))
 key.verify(bytes.fromhex(head["signature"]), signed)  # raises InvalidSignature
 for name, text in proof["files"].items():
     assert hashlib.sha256(text.encode()).hexdigest() == entry[name], f"{name} was changed"
-answered = json.loads(proof["files"]["events"].splitlines()[-1])["solution"]["answer"]
+answered = json.loads(proof["files"]["events"].strip().split("\n")[-1])["solution"]["answer"]
 assert answered == proof["answer"], "the answer is not the recorded one"
 print(f"entry {proof['index']} of {head['size']}: run {entry['run']}, {entry['at']}, as recorded")

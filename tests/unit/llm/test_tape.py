@@ -78,6 +78,12 @@ async def test_everything_comes_back_equal_from_the_file(tmp_path: Path) -> None
     assert again == replies
 
 
+async def test_a_text_may_hold_line_ends_of_unicode(tmp_path: Path) -> None:
+    tape = Tape({"scripted": ModelAbilities()})
+    await wrap_model(ScriptedModel(["一\u2028二\x85三"]), tape).complete(ASKED, Sampling())
+    assert written(tape, tmp_path / "tape.jsonl").entries == tape.entries
+
+
 async def test_tape_miss_shows_the_nearest_recorded_call(tmp_path: Path) -> None:
     tape, _ = await recorded(tmp_path / "tape.jsonl")
     asked = [Message("system", "Be brief."), Message("user", "为何？")]

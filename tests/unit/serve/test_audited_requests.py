@@ -141,6 +141,10 @@ def test_proof_of_a_run_is_checked_by_a_script_of_its_own(
 
     good = check(proof)
     assert good.returncode == 0, good.stderr
+    log = recorded.site.settings.runs.path / run / "events.jsonl"
+    log.write_text(log.read_text("utf-8").replace("given first", "given\u2028first"), "utf-8")
+    said = prove_run(recorded.site.settings, run)["answer"]["statements"]
+    assert "given\u2028first" in said[0]["text"], "a text may hold line ends of Unicode"
     assert run in good.stdout
     answer = {**proof["answer"], "statements": []}
     files = {**proof["files"], "tape": proof["files"]["tape"] + " "}

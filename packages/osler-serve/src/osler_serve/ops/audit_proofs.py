@@ -86,7 +86,8 @@ def prove_run(settings: Settings, run: str) -> dict[str, Any]:
         "checkpoint": json.loads(head.to_json()),
         "public_key": (folder / PUBLIC).read_text().strip(),
         "files": files,
-        "answer": json.loads(files["events"].splitlines()[-1])["solution"]["answer"],
+        # Not splitlines(): JSON may hold U+2028 and other line ends of Unicode.
+        "answer": json.loads(files["events"].strip().split("\n")[-1])["solution"]["answer"],
     }
 
 

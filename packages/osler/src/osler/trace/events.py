@@ -343,7 +343,10 @@ def _event_adapter() -> TypeAdapter[Any]:
 
 def to_line(event: Event) -> str:
     """Serialises an event as one line of JSON; `from_line` is the inverse."""
-    return _event_adapter().dump_json(event).decode()
+    line: str = _event_adapter().dump_json(event).decode()
+    for end in "\x85\u2028\u2029":  # many readers of streams divide at these too
+        line = line.replace(end, f"\\u{ord(end):04x}")
+    return line
 
 
 def from_line(line: str) -> Event:
