@@ -18,7 +18,8 @@ from osler.cli.words import LANGUAGE, choose_language, say, say_all
 PACKAGES = Path(__file__).parents[3] / "packages"
 LIST = PACKAGES / "osler/src/osler/cli/zh.tsv"
 LINES = dict(row.split("\t") for row in LIST.read_text(encoding="utf-8").splitlines())
-# Words of typer and click, of pydantic, TOML, HTTP and the system; lines that several places put together.
+# Words of typer and click, of pydantic, TOML, HTTP and the system; lines that several places put
+# together.
 OTHERS = 121
 
 

@@ -327,6 +327,7 @@ PLAIN = {
         ("en", "My father collapsed and is not breathing.", {"emergency"}),
         ("en", "I have crushing chest pain and I cannot breathe.", {"emergency"}),
         ("en", "I took 40 paracetamol tablets and want to die.", {"emergency", "self-harm"}),
+        ("en", "Is that safe? I took 40 paracetamol tablets and want to die.", {"self-harm"}),
         ("zh", "我爸突然胸口剧痛，喘不上气。", {"emergency"}),
         ("zh", "我吃了一整瓶安眠药，不想活了。", {"emergency", "self-harm"}),
     ],

@@ -46,10 +46,8 @@ BY_RULE, BY_ITSELF = 2.0, 8.0
 """Log-odds above the threshold from which one sentence of several is danger: one to which a rule
 applies, and one without. Behind three plain sentences 169 and 148 of 200 texts of danger are seen
 (English, Chinese), 97 and 86 as a whole, and 1 and 1 of 200 look-alikes, 2 and 1."""
-LONG: Mapping[Language, int] = {"en": 110, "zh": 40}
-"""Characters from which the sentences of a text are weighed one by one."""
 SENTENCES = 40
-"""Those that are, from its beginning."""
+"""Sentences of a text that are weighed one by one, from its beginning."""
 HARDLY_LESS = 4.0
 """How far below the likelier kind the other may be, and be named too."""
 
@@ -266,9 +264,7 @@ def find_signs(
     if classifier is None or _says_too_little(text):
         return matched
     signs = classifier.weigh_signs(text, matched, overrules=overrules, meaning=meaning)
-    language: Language = "zh" if has_cjk(text) else "en"
-    is_short = len(text) < LONG[language]
-    spans = [] if signs or is_short else split_sentences(text)[:SENTENCES]
+    spans = [] if signs else split_sentences(text)[:SENTENCES]
     # Among plain sentences a grave one is lost on the classifier, so each is read by itself.
     for start, end in spans if len(spans) > 1 else ():
         part = text[start:end]
