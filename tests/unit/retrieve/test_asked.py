@@ -221,6 +221,13 @@ def test_common_and_short_words_are_never_mended(word: str) -> None:
     assert QuestionReader(vocabulary(near)).read(f"Is it {word} now?").mended == ()
 
 
+def test_a_name_with_letters_left_out_between_its_ends_is_mended() -> None:
+    """Else "testerone injection" is answered from another drug's label."""
+    asked = QuestionReader().read("what drugs contain in testerone injection")
+    assert asked.mended == (("testerone", "testosterone"),)
+    assert QuestionReader().read("Is it sertrine or testones?").mended == ()
+
+
 def test_chinese_is_not_mended() -> None:
     reader = QuestionReader(vocabulary("metformin"))
     assert reader.read("metformim的常见不良反应和禁忌是什么？").mended == ()

@@ -147,7 +147,16 @@ def _mend_name(lexicon: Lexicon, word: str) -> str:
     plain = word.casefold()
     like = [one for one in lexicon.words if one[:2] == plain[:2]]
     meant = get_close_matches(plain, like, 1, _ALIKE)
-    return meant[0] if meant and meant[0] != plain else ""
+    meant = meant or [one for one in like if _is_shortened(plain, one)]
+    return meant[0] if len(meant) == 1 and meant[0] != plain else ""
+
+
+def _is_shortened(word: str, name: str) -> bool:
+    """Whether it is the name with some letters left out between its ends: "testerone"."""
+    left = iter(name)
+    missing = len(name) - len(word)
+    ends = word[:4] == name[:4] and word[-4:] == name[-4:]
+    return ends and len(word) > 7 and missing < 4 and all(letter in left for letter in word)
 
 
 def read_query(reader: QuestionReader | None, query: str) -> AskedQuestion:
