@@ -337,6 +337,14 @@ def test_patients_without_what_this_one_has_are_others() -> None:
     assert not fails("without", healthy, "In patients without diabetes, three days are enough.")
 
 
+def test_what_the_patient_has_not_is_of_others_too() -> None:
+    asked = "INR飙到12，没出血。维K口服多少？"
+    assert fails("without", asked, "发生大出血时，静脉缓慢给予维生素K 5～10 mg。")
+    assert not fails("without", asked, "超过10而无出血者停药并口服维生素K 2.5～5 mg。")
+    assert not fails("without", asked, "口服维生素K可减少出血。")
+    assert fails("without", "INR 12 and no bleeding?", "Major bleeding is treated at once.")
+
+
 @pytest.mark.parametrize(
     ("question", "subjects"),
     [

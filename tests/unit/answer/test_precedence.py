@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -10,7 +11,7 @@ from osler.answer.checks import AskedFacts
 from osler.answer.gate import LIKELY, EvidenceGate
 from osler.answer.precedence import WARNING_SHARE, put_first
 from osler.answer.sentences import QuoteCandidate
-from osler.answer.values import covers_value, read_ranges, read_values
+from osler.answer.values import measure_distance, read_ranges, read_values
 from osler.retrieve.asked import QuestionReader
 from osler.types import Hit, Passage, Question
 
@@ -57,7 +58,23 @@ def order(asked: str, *said: tuple[str, float]) -> list[str]:
 def test_a_range_has_a_value_or_leaves_it_out(
     sentence: str, value: str, covered: bool | None
 ) -> None:
-    assert covers_value(f"INR came back {value}, not bleeding. What now?", sentence) is covered
+    far = measure_distance(f"INR came back {value}, not bleeding. What now?", sentence)
+    assert (far if far is None else far < inf) is covered
+
+
+def test_a_range_denied_is_the_other_one() -> None:
+    assert measure_distance("INR 5.2怎么办", "INR不超过3.0即可") == inf
+    assert measure_distance("血钾2.9", "血钾不低于3.5者") == inf
+
+
+def test_a_clause_that_begins_with_its_range_is_of_the_measure_named_before() -> None:
+    clause, before = (
+        "4.5～10而无出血者停1～2次",
+        "INR高于目标但不足4.5且无出血时，减量或停一次即可；",
+    )
+    assert measure_distance("INR 5.2怎么办", clause, before) == 0.0
+    assert measure_distance("INR 5.2怎么办", clause) is None
+    assert measure_distance("INR 5.2怎么办", "口服维生素K 2.5～5 mg", before) is None
 
 
 def test_a_time_or_a_dose_is_no_value() -> None:
@@ -75,6 +92,8 @@ def test_of_a_value_the_sentence_whose_range_has_it_goes_first() -> None:
     assert order(nine, (ABOVE, 0.6), (BETWEEN, 0.59))[0] == ABOVE
     plain = "What do I do with the warfarin?"
     assert order(plain, (ABOVE, 0.7), (BETWEEN, 0.69))[0] == ABOVE
+    wide = "With an INR above 1.5 the day before, give vitamin K by mouth."
+    assert order(asked, (wide, 0.8), (BETWEEN, 0.7)) == [BETWEEN, wide]
 
 
 def test_what_forbids_the_drug_goes_before_what_advises_it_and_as_likely() -> None:

@@ -12,14 +12,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+from osler.answer.ages import covers_age
 from osler.answer.check_words import find_subjects, read_words
-from osler.answer.named import DrugName, find_asked_drugs, find_diseases, find_drugs
+from osler.answer.named import (
+    DrugName,
+    find_asked_drugs,
+    find_diseases,
+    find_drugs,
+    names_whole,
+    other_names,
+)
 from osler.answer.sentences import QuoteCandidate
-from osler.retrieve import STOP_WORDS
 from osler.retrieve.asked import AskedQuestion
-from osler.retrieve.entity_names import ReadText, fold_words, packaged_names
-from osler.retrieve.lexicon import packaged_lexicon
-from osler.retrieve.naming import find_respelt
+from osler.retrieve.entity_names import ReadText
 from osler.text import has_cjk
 from osler.types import Language
 
@@ -32,6 +37,8 @@ _WITHOUT = re.compile(
     r"\b(?:without|no|not having|free of|absence of)\s+(?:an? |any |the )?((?:\w+[- ]){0,2}\w+)",
     re.IGNORECASE,
 )
+_DENIED = "(?:没有?|[无未]|\\b(?:no|without) (?:any |active )?)"
+"""Before what somebody or a sentence says is not there."""
 _IN = (
     r"(?<!out )\b{} (?:(?:an?|the|acute|severe|mild|chronic"
     r"|(?:people|patients?|someone|somebody) with) )*"
@@ -284,13 +291,25 @@ def tells_of_both(facts: AskedFacts, quote: QuoteCandidate) -> bool:
     return named and not names_one_of_two(facts, ReadQuote.of_candidate(quote))
 
 
+def is_of_another_age(facts: AskedFacts, quote: ReadQuote) -> bool:
+    """Its bands of age leave out the one that the question names."""
+    return covers_age(facts.asked.text, quote.sentence) is False
+
+
 def is_background(facts: AskedFacts, quote: ReadQuote) -> bool:
     """It says why or how a study was made, not what it found."""
     return read_words().background.match(quote.sentence) is not None
 
 
 def says_without(facts: AskedFacts, quote: ReadQuote) -> bool:
-    """It speaks of patients without what the question says the patient has."""
+    """It speaks of patients without what the patient has, or with what this one has not."""
+    asked, said = facts.asked.text.casefold(), quote.sentence.casefold()
+    denied = re.findall(rf"{_DENIED}([\u4e00-\u9fff]{{2}}|[a-z]{{5,}}\b)", asked)
+    if any(
+        re.search(f"(?<![少防免低]){what}", said) and not re.search(_DENIED + what, said)
+        for what in denied
+    ):
+        return True
     lacking = (found[1].casefold().split() for found in _WITHOUT.finditer(quote.sentence))
     return any(
         _is_said_to_be_there(" ".join(words[:most]), facts.asked.text.casefold())
@@ -311,24 +330,7 @@ def is_of_another_subject(facts: AskedFacts, quote: ReadQuote) -> bool:
     """One thing is asked of one subject, which the passage does not name whole: forms of a disease,
     and look-alikes, share most of its name."""
     text = ReadText(f"{quote.heading}. {quote.passage}")
-    return any(not _names_whole(name, others, text) for name, others in facts.subjects)
-
-
-def other_names(name: str) -> tuple[str, ...]:
-    """Names of the lexicon and the tables that stand for the whole name."""
-    lexicon = packaged_lexicon().find_names(name)
-    whole = (one.names for one in lexicon if one.end - one.start >= len(name) - 1)
-    known = packaged_names().find_entities(name)
-    tables = (one.names for one in known if len(one.written) >= len(name) - 1)
-    return tuple(dict.fromkeys(other for names in (*whole, *tables) for other in names))
-
-
-def _names_whole(name: str, others: Sequence[str], text: ReadText) -> bool:
-    """Whether a text has the name, one of the others, or each word of the name."""
-    if text.has_name(name) or text.has_any(others):
-        return True
-    words = [word for word in fold_words(name) if word not in STOP_WORDS]
-    return all(word in text.words or find_respelt(word, text.words) for word in words)
+    return any(not names_whole(name, others, text) for name, others in facts.subjects)
 
 
 CHECKS: Mapping[str, Callable[[AskedFacts, ReadQuote], bool]] = {
@@ -343,6 +345,7 @@ CHECKS: Mapping[str, Callable[[AskedFacts, ReadQuote], bool]] = {
     "matter": lacks_matter,
     "dose of other patients": is_dose_of_other_patients,
     "both": names_one_of_two,
+    "another age": is_of_another_age,
     "background": is_background,
     "without": says_without,
 }
@@ -363,7 +366,9 @@ DECISIVE = frozenset(
 _AS_MUCH_AS = 6
 UNMET = frozenset({"condition", "amount", "matter"})
 """Checks of which a likely sentence of a trusted source may not keep the others from being read."""
-ASTRAY = frozenset({"another drug", "another drug by name", "both", "background", "without"})
+ASTRAY = frozenset(
+    {"another drug", "another drug by name", "another age", "both", "background", "without"}
+)
 """Checks that a quote behind another may not fail, where the first passes them."""
 
 

@@ -6,8 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from osler.retrieve.entity_names import DISEASE, DRUG, NonproprietaryNames, ReadText, packaged_names
+from osler.retrieve import STOP_WORDS
+from osler.retrieve.entity_names import (
+    DISEASE,
+    DRUG,
+    NonproprietaryNames,
+    ReadText,
+    fold_words,
+    packaged_names,
+)
 from osler.retrieve.lexicon import packaged_lexicon
+from osler.retrieve.naming import find_respelt
 
 
 @dataclass(frozen=True)
@@ -94,3 +103,20 @@ def find_diseases(text: str) -> list[tuple[str, ...]]:
         written = text[said.start : said.end]
         named += [(written, *said.names, *one.names) for one in meant if one.kind == DISEASE]
     return named
+
+
+def other_names(name: str) -> tuple[str, ...]:
+    """Names of the lexicon and the tables that stand for the whole name."""
+    lexicon = packaged_lexicon().find_names(name)
+    whole = (one.names for one in lexicon if one.end - one.start >= len(name) - 1)
+    known = packaged_names().find_entities(name)
+    tables = (one.names for one in known if len(one.written) >= len(name) - 1)
+    return tuple(dict.fromkeys(other for names in (*whole, *tables) for other in names))
+
+
+def names_whole(name: str, others: Sequence[str], text: ReadText) -> bool:
+    """Whether a text has the name, one of the others, or each word of the name."""
+    if text.has_name(name) or text.has_any(others):
+        return True
+    words = [word for word in fold_words(name) if word not in STOP_WORDS]
+    return all(word in text.words or find_respelt(word, text.words) for word in words)

@@ -1,10 +1,11 @@
 """Which of sentences that are about as likely goes first, for reasons that nearness does not see.
 
 A sentence whose range has the value that is asked about goes before those whose ranges leave it out
-(`osler.answer.values`). One that forbids a drug that is asked about goes before one that advises
-it, and is shown where its source is untrusted, too: in a stroke, "Give aspirin 300 mg at once" is
-said of an attack that has passed. A dose of adults goes before one of children, where these are not
-asked about, and a finding before why its study was made.
+(`osler.answer.values`), one whose band has the age before others (`osler.answer.ages`). One that
+forbids a drug that is asked about goes before one that advises it, and is shown where its source is
+untrusted, too: in a stroke, "Give aspirin 300 mg at once" is said of an attack that has passed. A
+dose of adults goes before one of children, where these are not asked about, and a finding before
+why its study was made.
 """
 
 from __future__ import annotations
@@ -12,19 +13,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import inf, nan
 
+from osler.answer.ages import covers_age
 from osler.answer.check_words import read_words
-from osler.answer.checks import AskedFacts
+from osler.answer.checks import AskedFacts, ReadQuote
 from osler.answer.sentences import QuoteCandidate, quotable_spans
-from osler.answer.values import covers_value
+from osler.answer.values import measure_distance
 from osler.retrieve.entity_names import ReadText
 from osler.sources.catalogue import UNTRUSTED, trust_of
 from osler.text import language_of
 from osler.types import Hit
 
 VALUE_SHARE = 0.3
-"""Least probability of a sentence that goes first for its range, as a share of the first one's.
-At .5 "INR 6.4" began with "an INR above 8.0"; of 2,065 seen questions none changes."""
+"""Least probability of a sentence that goes first for its range or band, as a share of the first
+one's. At .5 "INR 6.4" began with "an INR above 8.0"; of 2,065 seen questions none changes."""
 OTHERS_SHARE = 0.4
 """The same for a dose of adults, where children are not asked about and the first is for them."""
 WARNING_SHARE = 0.75
@@ -69,14 +72,32 @@ def put_first(facts: AskedFacts, found: Sequence[QuoteCandidate]) -> list[QuoteC
     asked, ordered = facts.asked.written, list(found)
     if found and "background" in found[0].failed:
         ordered = _lead_with(found, WARNING_SHARE, lambda one: not one.failed)
-    if found and covers_value(asked, found[0].text) is False:
-        ordered = _lead_with(
-            ordered, VALUE_SHARE, lambda one: covers_value(asked, one.text) is True
-        )
+    ordered = _lead_with_value(asked, ordered)
+    if found and covers_age(asked, ordered[0].text) is not True:
+        ordered = _lead_with(ordered, VALUE_SHARE, lambda one: _is_for_age(asked, one))
     wants_dose = facts.drugs and facts.wants_amount and not facts.conditions
     if wants_dose and found and _is_for_children(ordered[0]):
         ordered = _lead_with(ordered, OTHERS_SHARE, lambda one: _is_dose_of_adults(facts, one))
     return _lead_with(ordered, WARNING_SHARE, lambda one: forbids(facts, one.text))
+
+
+def _lead_with_value(asked: str, found: list[QuoteCandidate]) -> list[QuoteCandidate]:
+    """Where the range of the first leaves the value out, the likeliest whose range has it; where
+    this is "above 1.5", one that is about as likely and whose end is twice as near."""
+
+    def measure(one: QuoteCandidate) -> float:
+        far = measure_distance(asked, one.text, ReadQuote.of_candidate(one).before)
+        return nan if far is None else far
+
+    far = measure(found[0]) if found else nan
+    if far == inf:
+        found = _lead_with(found, VALUE_SHARE, lambda one: measure(one) < inf)
+        far = measure(found[0])
+    return _lead_with(found, WARNING_SHARE, lambda one: measure(one) <= far / 2) if far else found
+
+
+def _is_for_age(asked: str, one: QuoteCandidate) -> bool:
+    return not one.failed and covers_age(asked, one.text) is True
 
 
 def _is_for_children(one: QuoteCandidate) -> bool:

@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-from osler.answer.checks import AskedFacts, is_headed_by_another, other_names
-from osler.answer.named import find_asked_drugs
+from osler.answer.checks import AskedFacts, is_headed_by_another
+from osler.answer.named import find_asked_drugs, other_names
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.retrieve.entity_names import fold_words
 from osler.retrieve.experts.kinds import Kind

@@ -27,13 +27,12 @@ _BETWEEN = re.compile(
 )
 _ABOVE = re.compile(
     r"(?:\babove|\bover|\bmore than|\bgreater than|\bat least|\bexceed\w*|[>≥]"
-    r"|高于|超过|大于|不低于|不少于|达到?)\s*" + _NUMBER + _NO_VALUE,
+    r"|(?<!不)(?:高于|超过|大于)|不低于|不小于|不少于|达到?)\s*" + _NUMBER + _NO_VALUE,
     re.IGNORECASE,
 )
 _BELOW = re.compile(
-    r"(?:\bbelow|\bunder|\bless than|\blower than|[<≤]|低于|小于|不足|不超过|不到)\s*"
-    + _NUMBER
-    + _NO_VALUE,
+    r"(?:\bbelow|\bunder|\bless than|\blower than|[<≤]"
+    r"|(?<!不)(?:低于|小于)|不足|不高于|不大于|不超过|不到)\s*" + _NUMBER + _NO_VALUE,
     re.IGNORECASE,
 )
 _UNIT = r"(?:\s*[A-Za-z%/μ][\w%/.^]*(?:\s\w+/\w+)?)?"
@@ -45,6 +44,8 @@ _OR_LESS = re.compile(
 )
 _NEAR = 24
 """Characters after a measure's name within which its first range begins."""
+_FIRST = 4
+"""Characters within which a clause begins with a range of the measure that is named before it."""
 _SHORTEST = 2
 
 
@@ -66,19 +67,30 @@ def read_ranges(text: str) -> list[tuple[int, float, float]]:
     return [*both, *above, *below]
 
 
-def covers_value(asked: str, sentence: str) -> bool | None:
-    """Whether the ranges that a sentence gives of a measure have the value that a question names;
-    `None` where it gives none of it."""
-    read = (_covers(name, value, sentence) for name, value in read_values(asked))
-    return next((one for one in read if one is not None), None)
-
-
-def _covers(name: str, value: float, sentence: str) -> bool | None:
-    at = _find_name(name, sentence.casefold())
-    ranges = [one for one in read_ranges(sentence) if one[0] >= at] if at >= 0 else []
-    if not any(start - at <= _NEAR for start, _, _ in ranges):
+def measure_distance(asked: str, sentence: str, before: str = "") -> float | None:
+    """How far the value that a question names lies from the end of a range of one end that the
+    sentence gives of its measure; 0 within a range of two ends, `inf` where no range has it, `None`
+    where the sentence gives none. What stands `before` may name the measure of a clause that begins
+    with its range: "4.5～10而无出血者"."""
+    read = ((value, _ranges_of(name, sentence, before)) for name, value in read_values(asked))
+    found = next(((value, ranges) for value, ranges in read if ranges), None)
+    if found is None:
         return None
-    return any(least <= value <= most for _, least, most in ranges)
+    value, ranges = found
+    having = [one for one in ranges if one[0] <= value <= one[1]]
+    if any(most - least < inf for least, most in having):
+        return 0.0
+    return min((abs(value - end) for one in having for end in one), default=inf)
+
+
+def _ranges_of(name: str, sentence: str, before: str) -> list[tuple[float, float]]:
+    """The ranges of a measure that begin behind its name; none where the first is far from it."""
+    at, near = _find_name(name, sentence.casefold()), _NEAR
+    if at < 0 <= _find_name(name, before.casefold()):
+        at, near = 0, _FIRST
+    ranges = [one for one in read_ranges(sentence) if one[0] >= at] if at >= 0 else []
+    is_near = any(start - at <= near for start, _, _ in ranges)
+    return [(least, most) for _, least, most in ranges] if is_near else []
 
 
 def _find_name(name: str, sentence: str) -> int:
