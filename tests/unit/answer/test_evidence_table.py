@@ -105,8 +105,9 @@ def test_flat_rows_hold_an_effect_each() -> None:
 
 
 def test_long_hostile_texts_are_read_in_time() -> None:
+    words = "fiftyfifty-one-nine" * 300
     for text in ("(" * 20_000, "95% CI " * 5_000, "seven " * 5_000, "1,000" * 4_000, "OR " * 8_000):
-        tabulate_studies([_hit(text)])
+        tabulate_studies([_hit(text), _hit(words)])
 
 
 _STUDIES = {

@@ -77,6 +77,14 @@ def test_a_clause_that_begins_with_its_range_is_of_the_measure_named_before() ->
     assert measure_distance("INR 5.2怎么办", "口服维生素K 2.5～5 mg", before) is None
 
 
+@pytest.mark.parametrize("unit", ["is", "at", "aaaa", "a-", "是", "有为", "1", "1.", "to "])
+def test_no_repetition_takes_more_than_a_moment_to_read(unit: str) -> None:
+    """One question of 8,000 letters held a whole server for an hour."""
+    repeated = (unit * 8_000)[:8_000]
+    assert len(list(read_values(repeated))) <= len(repeated)
+    assert len(read_ranges(repeated)) <= len(repeated)
+
+
 def test_a_time_or_a_dose_is_no_value() -> None:
     assert not list(read_values("glucose 2h after the drink, warfarin 5 mg, for 3 days"))
     assert list(read_values("今早血钾5.7，吃螺内酯3天")) == [("今早血钾", 5.7)]

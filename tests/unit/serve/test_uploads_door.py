@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import socket
 import time
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from osler.kb.base import KnowledgeBase
 from osler.settings import Settings
 from osler_serve.keys import Caller, new_key
 from osler_serve.ledger import Ledger
+from osler_serve.ops import uploads
 from osler_serve.scopes import KeyScope
 from osler_serve.upload_queue import UploadQueue
 
@@ -242,6 +244,42 @@ def test_an_upload_whose_process_died_is_refused_and_the_next_is_taken(
     assert send(http, "c.txt", b"Quagga drops. More words.").status_code == 201
     assert found(http, "quagga")
     http.delete(f"{WARD}/c.txt")
+
+
+@pytest.mark.parametrize("ends", ["reader", "server"])
+def test_an_earlier_file_comes_back_where_the_process_that_reads_the_new_one_dies(
+    place: ServedOsler, http: httpx2.Client, ends: str
+) -> None:
+    assert send(http, "d.txt", b"Numbat rests. More words.").status_code == 201
+    settings = place.site.settings
+    kept = settings.home / "uploads" / "ward" / "d.txt"
+    waiting = uploads.incoming_file(settings, b"Bilby wakes. More words.")
+    sent = waiting.__enter__()
+    child = os.fork()
+    if not child:  # dies while it reads
+        uploads._read_upload = lambda *_: os._exit(9)  # type: ignore[assignment]
+        uploads.store_upload(settings, "ward", "d.txt", sent)
+    os.waitpid(child, 0)
+    assert b"Bilby" in kept.read_bytes()
+    assert not (settings.home / "uploads").stat().st_mode & 0o077
+    if ends == "reader":
+        waiting.__exit__(None, None, None)
+    else:  # and the server with it: the next one, here this, clears up
+        uploads.clear_interrupted(settings)
+    assert b"Numbat" in kept.read_bytes()
+    assert not list((settings.home / "uploads").glob(".incoming*"))
+    http.delete(f"{WARD}/d.txt")
+
+
+def test_a_long_name_is_cut_and_stays_its_own(http: httpx2.Client) -> None:
+    names = {
+        send(http, f"{'药' * 200}{n}.txt", b"Kiwi hides. More words.").json()["upload"]["name"]
+        for n in range(2)
+    }
+    assert len(names) == 2
+    assert all(len(one.encode()) < 256 for one in names)
+    for one in names:
+        assert http.delete(f"{WARD}/{one}").status_code == 204
 
 
 def test_keys_take_turns() -> None:

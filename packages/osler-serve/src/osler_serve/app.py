@@ -57,6 +57,7 @@ from osler_serve.ledger import Ledger
 from osler_serve.metrics import MEDIA, ServerMetrics
 from osler_serve.middleware import AuthMiddleware, is_unrecorded
 from osler_serve.ops.forget import expire_runs, oldest_kept
+from osler_serve.ops.uploads import clear_interrupted
 from osler_serve.problems import RefusedRequest, refusal_for
 from osler_serve.reading_tools import calling_caller
 from osler_serve.run_manager import RunManager
@@ -256,6 +257,7 @@ def create_app(site: ServerState, *, owns_process: bool = False) -> FastAPI:
             others = watch_others(site.desk, site.gate)
             stack.push_async_callback(_end_task, asyncio.create_task(others))
             stack.push_async_callback(site.desk.drain, 0.0)
+            await asyncio.to_thread(clear_interrupted, site.settings)
             await _warm_up(site)
             stack.push_async_callback(_end_task, asyncio.create_task(site.uploads.work()))
             if owns_process:

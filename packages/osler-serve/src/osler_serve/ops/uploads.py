@@ -6,6 +6,7 @@ knowledge base reads like any other: `osler kb update` and `osler kb rm` know th
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import shutil
@@ -28,6 +29,10 @@ FOLDER = "uploads"
 ENDINGS = (".pdf", ".docx", ".xml", ".nxml", ".txt", ".md", ".html", ".htm")
 _PROGRAMS = (b"MZ", b"\x7fELF", b"#!", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 _HEAD = 4096
+_LONGEST = 200
+"""Bytes of a name; systems take 255."""
+_BEFORE = "before"
+"""Where a file waits, under its folder's name, for the one that takes its place to be read."""
 _TWIN = "the same file under another name"
 _FIXES = {"encrypted": "save it without a password"}
 
@@ -63,13 +68,56 @@ class ReadUpload:
 @contextmanager
 def incoming_file(settings: Settings, data: bytes) -> Iterator[Path]:
     """Yields a file with what was sent, which is gone after the block. Blocks."""
-    folder = settings.home / FOLDER / f".incoming-{secrets.token_hex(6)}"
-    folder.mkdir(parents=True)
+    folder = _make_aside(settings)
     try:
         (folder / "sent").write_bytes(data)
         yield folder / "sent"
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _clear_aside(folder)
+
+
+def clear_interrupted(settings: Settings) -> None:
+    """Puts back the files that uploads of ended processes had replaced, and removes what these
+    left. Blocks."""
+    for folder in (settings.home / FOLDER).glob(".incoming-*"):
+        process = folder.name.split("-")[1]
+        own = process == str(os.getpid())  # numbers come again, in containers above all
+        if own or not process.isdigit() or not _is_alive(int(process)):
+            _clear_aside(folder)
+
+
+def _make_aside(settings: Settings) -> Path:
+    """A folder for one upload, which only this user may look into, as the others of uploads."""
+    uploads = settings.home / FOLDER
+    uploads.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = uploads / f".incoming-{os.getpid()}-{secrets.token_hex(6)}"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def _clear_aside(folder: Path) -> None:
+    """Removes the folder; the files that wait in it for others to be read, go back first."""
+    for before in (folder / _BEFORE).glob("*/*"):
+        os.replace(before, folder.parent / before.parent.name / before.name)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _put_aside(kept: Path, folder: Path) -> Path:
+    """Moves a file to where `_clear_aside` finds it."""
+    before = folder / _BEFORE / kept.parent.name / kept.name
+    before.parent.mkdir(parents=True)
+    os.replace(kept, before)
+    return before
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True
 
 
 def store_upload(settings: Settings, source: str, name: str, sent: Path) -> ReadUpload:
@@ -80,21 +128,23 @@ def store_upload(settings: Settings, source: str, name: str, sent: Path) -> Read
     """
     name = _safe_name(name)
     _require_document(name, sent)
-    kept, before = _folder_of(settings, source) / name, sent.with_name("before")
-    kept.parent.mkdir(exist_ok=True)
+    kept = _folder_of(settings, source) / name
+    kept.parent.mkdir(mode=0o700, exist_ok=True)
     replaced = kept.exists() and not cmp(kept, sent, shallow=False)
-    if kept.exists():
-        os.replace(kept, before)
+    before = _put_aside(kept, sent.parent) if kept.exists() else None
     os.replace(sent, kept)
     try:
-        return replace(_read_upload(settings, source, kept), replaced=replaced)
+        done = replace(_read_upload(settings, source, kept), replaced=replaced)
     except BaseException:
         kept.unlink()
-        if before.exists():
+        if before:
             os.replace(before, kept)
         with suppress(KnowledgeBaseError):  # what went wrong is told, not what came of it
             _forget_gone(settings, source)
         raise
+    if before:
+        before.unlink()
+    return done
 
 
 def reread_upload(settings: Settings, source: str, name: str) -> ReadUpload | None:
@@ -105,15 +155,12 @@ def reread_upload(settings: Settings, source: str, name: str) -> ReadUpload | No
     folder = _folder_of(settings, source)
     if name not in {one.name for one in list_uploads(settings, source)}:
         return None
-    aside = folder.parent / f".incoming-{secrets.token_hex(6)}"
-    aside.mkdir()
+    aside = _make_aside(settings)
     try:
-        os.replace(folder / name, aside / name)
+        _put_aside(folder / name, aside)
         _forget_gone(settings, source)
     finally:
-        if (aside / name).exists():
-            os.replace(aside / name, folder / name)
-        shutil.rmtree(aside, ignore_errors=True)
+        _clear_aside(aside)
     _require_document(name, folder / name)
     return _read_upload(settings, source, folder / name)
 
@@ -159,7 +206,11 @@ def _safe_name(given: str) -> str:
     if path.suffix.lower() not in ENDINGS:
         shown = path.suffix[:20] or "no ending"
         raise BadUpload(f"a file of {shown} is not accepted", fix=f"send {', '.join(ENDINGS)}")
-    return f"{make_slug(path.stem)}{path.suffix.lower()}"
+    stem = make_slug(path.stem)
+    if len(stem.encode()) > _LONGEST:
+        digest = hashlib.sha256(path.stem.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        stem = f"{stem.encode()[:_LONGEST].decode(errors='ignore')}-{digest}"
+    return f"{stem}{path.suffix.lower()}"
 
 
 def _require_document(name: str, path: Path) -> None:

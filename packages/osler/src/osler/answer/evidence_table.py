@@ -63,8 +63,9 @@ _NUMBER_WORDS = dict(zip(_SMALL, range(1, 20), strict=True)) | dict(
     zip(_TENS, range(20, 100, 10), strict=True)
 )
 _COUNT = r"\d{1,3}(?:,\d{3}){1,3}|\d{1,9}"
-_WORDED = rf"(?:(?:{'|'.join(_NUMBER_WORDS)}|hundred|thousand|and)[- ]?){{1,8}}"
-_BETWEEN = r"(?:[ -](?!(?:of|and|the|to|were|years?|months?)\b)[\w/()-]+){0,5}?"
+_WORD = rf"(?:{'|'.join(_NUMBER_WORDS)}|hundred|thousand|and)\b"
+_WORDED = rf"{_WORD}(?:[- ]{_WORD}){{0,7}}+"
+_BETWEEN = r"(?:[ -](?!(?:of|and|the|to|were|years?|months?)\b)[\w/()]++){0,6}?"
 _SAMPLE = re.compile(
     rf"\bN\s*=\s*(?P<stated>{_COUNT})"
     rf"|(?<![\w.,=<>≤≥-])(?P<count>{_COUNT}|{_WORDED})(?!\s*%){_BETWEEN}"

@@ -10,16 +10,16 @@ import re
 from collections.abc import Iterator
 from math import inf
 
-_NUMBER = r"(\d+(?:\.\d+)?)"
+_NUMBER = r"((?<!\d)\d{1,9}+(?:\.\d{1,9}+)?)"
 _NO_VALUE = (
     r"(?!\.?\d|\s*(?:-|to)?\s*(?:h|hours?|hrs?|days?|weeks?|months?|years?|yrs?|min\w*|times?|mg|mcg|g|kg"
     r"|ml|mmol(?!/)|micrograms?|grams?|units?)\b|\s*(?:小时|天|日|周|个?月|年|岁|分钟|次|片|毫克|微克|毫升|单位))"
 )
 """Behind a number that is a time or a dose."""
 _ASKED = re.compile(
-    r"(?P<name>[A-Za-z][A-Za-z0-9-]+|[\u4e00-\u9fff]{2,6})"
+    r"(?P<name>(?<![A-Za-z0-9-])[A-Za-z][A-Za-z0-9-]{1,30}|[\u4e00-\u9fff]{2,6})"
     r"(?:\s*(?:level|score|is|was|of|at|to|came|comes|back|now|about|around|only|today|has|gone|up|down|"
-    r"reads?|=|:|：|是|为|到|只有|才|了|都|有))*\s*" + _NUMBER + _NO_VALUE,
+    r"reads?|=|:|：|是|为|到|只有|才|了|都|有)){0,6}+\s*" + _NUMBER + _NO_VALUE,
     re.IGNORECASE,
 )
 _BETWEEN = re.compile(

@@ -32,15 +32,15 @@ _GREETING = re.compile(
     re.IGNORECASE,
 )
 _THANKS = re.compile(
-    r"[\s,.!;-]*\b(?:many thanks|thanks|thank you|thx|cheers|(?<=[,.!?] )(?-i:[Tt]a)|please help"
-    r"|much appreciated)\b"
+    r"(?<![\s,.!;-])[\s,.!;-]*\b(?:many thanks|thanks|thank you|thx|cheers|(?<=[,.!?] )(?-i:[Tt]a)"
+    r"|please help|much appreciated)\b"
     r"(?: (?:so|very) much| in advance| a lot| for (?:your|any) (?:help|reply|answer|time))*"
     r"(?:,? (?:doctor|doc|dr|nurse|all|everyone|everybody|team|sir|madam))*[\s.!]*$",
     re.IGNORECASE,
 )
 _COURTESY_ZH = re.compile(
     r"^[\s，。！]*(?:您好|你好|医生好|医生您好|大夫好|大夫您好|请问一下|请问|想问一下|咨询一下)"
-    r"[\s，。！、:：]*|[\s，。！]*(?:谢谢|多谢|感谢)(?:您|你|了|医生|大夫|啦)*[\s。！]*$"
+    r"[\s，。！、:：]*|(?<![\s，。！])[\s，。！]*(?:谢谢|多谢|感谢)(?:您|你|了|医生|大夫|啦)*[\s。！]*$"
 )
 _SHORTEST, _LIKE, _ALIKE = 6, 0.86, 0.92
 """Letters from which a word may be misspelt; likeness of the word of a knowledge base that was
@@ -218,10 +218,12 @@ def strip_courtesies(written: str) -> str:
 
 def _strip_all(text: str) -> str:
     """What is left without them, however many; "" where there is nothing else."""
-    left = text
-    for courtesy in (_GREETING, _THANKS, _COURTESY_ZH):
-        left = courtesy.sub("", left).strip()
-    return text if left == text else _strip_all(left)
+    before, left = "", text
+    while left != before:
+        before = left
+        for courtesy in (_GREETING, _THANKS, _COURTESY_ZH):
+            left = courtesy.sub("", left).strip()
+    return left
 
 
 def asks_something(written: str) -> bool:
