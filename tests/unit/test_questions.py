@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.errors import BadQuestion
-from osler.questions import LIMIT, parse_question
+from osler.questions import LIMIT, parse_labeled, parse_question
 
 
 def test_a_question_is_known_by_its_words() -> None:
@@ -55,3 +55,22 @@ def test_whatever_is_typed_is_a_question_or_a_refusal(text: str | bytes) -> None
         return
     assert question.text.strip()
     assert len(question.options) != 1
+
+
+def test_options_by_letter_are_in_the_order_of_their_letters() -> None:
+    line = '{"question": "Which?", "options": {"B": "heparin", "A": "warfarin"}, "answer": "A"}'
+    [read] = parse_labeled(line, "f")
+    assert read.question.options == ("warfarin", "heparin")
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ('"options": {"A": "x", "C": "z"}', "not A, B, C"),
+        ('"options": {"A": "x", "B": null}', "not A, B, C"),
+        ('"answer": ["warfarin", "coumadin"]', "answer is no text"),
+    ],
+)
+def test_options_with_a_gap_and_several_answers_are_refused(more: str, why: str) -> None:
+    with pytest.raises(BadQuestion, match=why):
+        parse_labeled(f'{{"question": "Which?", {more}}}', "f")

@@ -139,15 +139,28 @@ def parse_labeled(text: str, name: str) -> list[LabeledQuestion]:
     return [_parse_line(line, f"{name}:{n}") for n, line in lines if line.strip()]
 
 
+def _listed_options(row: dict[str, Any]) -> tuple[str, ...]:
+    """The options in the order of their letters, which a JSON object may have in any other."""
+    options = row.get("options") or ()
+    if not isinstance(options, dict):
+        return tuple(map(str, options))
+    letters = sorted(options, key=str.upper)
+    wanted = [chr(ord("A") + n) for n in range(len(letters))]
+    if [letter.upper() for letter in letters] != wanted or None in options.values():
+        raise ValueError("options are not A, B, C, …")
+    return tuple(str(options[letter]) for letter in letters)
+
+
 def _parse_line(line: str, place: str) -> LabeledQuestion:
     try:
         row: dict[str, Any] = json.loads(line)
-        options = row.get("options") or ()
-        listed = options.values() if isinstance(options, dict) else options
-        question = parse_question(row["question"], options=tuple(map(str, listed)))
+        question = parse_question(row["question"], options=_listed_options(row))
+        answer = row.get("answer", row.get("gold"))
+        if isinstance(answer, list | dict):
+            raise ValueError("the answer is no text")
         return LabeledQuestion(
             replace(question, id=str(row.get("id") or question.id)),
-            str(row.get("answer") or row.get("gold") or "").strip(),
+            "" if answer is None else str(answer).strip(),
             str(row.get("task") or "mine"),
             tuple(map(str, row.get("documents") or ())),
             place,

@@ -3,6 +3,7 @@
 import pytest
 
 from osler.errors import BadCalculation
+from osler.methods.kag.computed import format_result
 from osler.methods.kag.formulas import FORMULAS, Given, evaluate_formula
 from osler.methods.kag.formulas.findings import find_finding, input_words, read_choice
 from osler.methods.kag.formulas.slots import read_slots
@@ -158,3 +159,22 @@ def test_an_old_woman_without_an_age_is_elderly() -> None:
     text = "老太太，50公斤，血钠155 mmol/L，缺多少水？"
     reading = read_slots(FORMULAS["free-water-deficit"], text)
     assert reading.given["group"] == "elderly female"
+
+
+@pytest.mark.parametrize(("urea", "points"), [(19, 0), (7 * 2.8014, 0), (7.1 * 2.8014, 1), (20, 1)])
+def test_curb_65_counts_urea_above_7_mmol_per_litre(urea: float, points: int) -> None:
+    """Seven are 19.6 mg/dL, of which whole ones are published as more than 19."""
+    given: dict[str, Given] = {
+        "confusion": False,
+        "urea_nitrogen": urea,
+        "respiratory_rate": 20,
+        "systolic": 120,
+        "diastolic": 80,
+        "age": 50,
+    }
+    assert evaluate_formula(FORMULAS["curb-65"], given).value == points
+
+
+def test_a_value_of_nearly_a_thousand_is_told_in_digits() -> None:
+    given: dict[str, Given] = {"weight": 59.5, "haemoglobin": 11.5, "target": 15.0, "stores": 500}
+    assert format_result(evaluate_formula(FORMULAS["iron-deficit"], given)) == "1000 mg"

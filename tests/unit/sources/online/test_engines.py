@@ -107,8 +107,10 @@ async def test_what_is_no_answer_of_a_wiki_is_a_source_that_is_down(
 ) -> None:
     async with serve_named_hosts(lambda asked: reply) as server:
         wiki = MediaWikiService(lines(), server.url_of("en.wiki.test"))
-        with pytest.raises(SourceUnavailable, match=why):
-            await wiki.find("asthma", k=1)
+        for asked in (1, 2):  # it is not kept for a month
+            with pytest.raises(SourceUnavailable, match=why):
+                await wiki.find("asthma", k=1)
+            assert len(server.asked) == asked
 
 
 async def test_a_wiki_that_knows_nothing_gives_nothing(lines: NetworkFactory) -> None:
@@ -193,6 +195,9 @@ async def test_pubmed_is_called_as_often_as_it_allows(
     assert lines.time.slept == pytest.approx([seconds, seconds])
 
 
+LOST = "<eFetchResult><ERROR>Unable to obtain query #1</ERROR></eFetchResult>"
+
+
 @pytest.mark.parametrize(
     ("search", "fetch", "why"),
     [
@@ -201,6 +206,7 @@ async def test_pubmed_is_called_as_often_as_it_allows(
         (whole_reply({"error": "no such db"}), b"", "no search result: no such db"),
         (whole_reply(FOUND), whole_reply("<PubmedArticleSet><Pub", kind="text/xml"), "broken XML"),
         (whole_reply(FOUND), whole_reply({"error": "x"}), "sends application/json"),
+        (whole_reply(FOUND), whole_reply(LOST, kind="text/xml"), "Unable to obtain query"),
     ],
 )
 async def test_what_is_no_answer_of_pubmed_is_a_source_that_is_down(

@@ -243,7 +243,7 @@ def format_result(result: FormulaResult) -> str:
     """The value with its unit, to three digits: "41.3 ml/min"; from 1,000 to the unit; what is in
     use in mmol/L too in both: "9.34 mg/dL (2.33 mmol/L)"."""
     value = result.value
-    digits = f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    digits = f"{value:.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
     unit = result.formula.unit.replace("percent", "%")
     amount = f" ({result.amount:.3g} mmol/L)" if result.amount is not None else ""
     return f"{digits} {unit}{amount}".rstrip()
@@ -272,7 +272,8 @@ def _say_value(name: str, value: Given, unit: str, language: Language) -> str:
     if isinstance(value, str):
         choices = input_words()[name].choices
         return choices[value].names[language] if value in choices else value
-    return f"{value:.4g} {_UNITS[language].get(unit, unit)}".rstrip()
+    digits = f"{value:.0f}" if abs(value) >= 9_999.5 else f"{value:.4g}"
+    return f"{digits} {_UNITS[language].get(unit, unit)}".rstrip()
 
 
 def _is_converted(value: Given, told: str) -> bool:

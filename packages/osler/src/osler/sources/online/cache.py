@@ -83,6 +83,11 @@ class ReplyCache:
                     db.execute("DELETE FROM reply WHERE key = ?", (old,))
                     over -= size
 
+    def drop_reply(self, key: str) -> None:
+        """Forgets a reply, if it is there."""
+        with self._connect_file() as db:
+            db.execute("DELETE FROM reply WHERE key = ?", (key,))
+
     def keep_passages(self, passages: Iterable[Passage], *, now: float) -> None:
         """Keeps passages so that `passage` finds them when their replies are long gone."""
         rows = [(each.id, json.dumps(asdict(each), ensure_ascii=False), now) for each in passages]

@@ -22,7 +22,8 @@ import random
 import ssl
 import time
 import zlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -196,6 +197,20 @@ class OnlineClient:
         if self.cache:
             await asyncio.to_thread(self.cache.put_reply, call.key, reply)
         return reply
+
+    @asynccontextmanager
+    async def read(
+        self, call: HttpCall, *, bucket: TokenBucket | None = None
+    ) -> AsyncIterator[CachedReply]:
+        """As `get`, for a block that reads the reply. One that cannot be read there, as an error
+        that came in place of records, is not kept: the next question asks the server anew."""
+        reply = await self.get(call, bucket=bucket)
+        try:
+            yield reply
+        except SourceUnavailable:
+            if self.cache:
+                await asyncio.to_thread(self.cache.drop_reply, call.key)
+            raise
 
     async def _fetch_reply(self, call: HttpCall, bucket: TokenBucket | None) -> CachedReply:
         for attempt in range(self.bounds.retries + 1):

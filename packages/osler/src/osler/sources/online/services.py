@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,6 +24,7 @@ from osler.errors import MalformedSource, SourceUnavailable
 from osler.sources.formats.html import Html
 from osler.sources.formats.pubmed import PubmedXml
 from osler.sources.formats.wikis import Wikiextractor
+from osler.sources.online.cache import CachedReply
 from osler.sources.online.client import (
     HttpCall,
     OnlineClient,
@@ -60,18 +62,23 @@ class SearxngService:
             return []
         params = {"q": query, "format": "json", "language": language_of(query)}
         try:
-            reply = await self.net.get(HttpCall(f"{self.url.rstrip('/')}/search", params))
+            call = HttpCall(f"{self.url.rstrip('/')}/search", params)
+            async with self.net.read(call) as reply:
+                results = self._read_results(reply)
         except ServiceRefused as error:
             if error.status == httpx2.codes.FORBIDDEN:
                 error.fix = "add json to search.formats in the settings.yml of SearXNG"
             raise
+        documents = islice(_build_documents(results, reply.at, "title", "content"), k)
+        return await _read_documents(self.net, documents) if self.pages else [*documents]
+
+    def _read_results(self, reply: CachedReply) -> list[dict[str, Any]]:
         data = read_json(reply, self.name)
         results = list_at(data, "results")
         silent = data.get("unresponsive_engines")
         if not results and isinstance(silent, list) and silent:
             raise unreadable_reply(self.name, f"nothing: engines do not respond: {silent}"[:300])
-        documents = islice(_build_documents(results, reply.at, "title", "content"), k)
-        return await _read_documents(self.net, documents) if self.pages else [*documents]
+        return results
 
 
 @dataclass(frozen=True)
@@ -99,13 +106,12 @@ class BingService:
         call = HttpCall(
             self.url, params, secret_headers={"Ocp-Apim-Subscription-Key": self.api_key}
         )
-        reply = await self.net.get(call)
-        data = read_json(reply, self.name)
-        if data.get("_type") == "ErrorResponse":
-            errors = list_at(data, "errors")
-            raise unreadable_reply(
-                self.name, f"an error: {text_at(errors[0], 'message')}" if errors else "?"
-            )
+        async with self.net.read(call) as reply:
+            data = read_json(reply, self.name)
+            if data.get("_type") == "ErrorResponse":
+                errors = list_at(data, "errors")
+                why = f"an error: {text_at(errors[0], 'message')}" if errors else "?"
+                raise unreadable_reply(self.name, why)
         results = list_at(data, "webPages", "value")
         documents = islice(_build_documents(results, reply.at, "name", "snippet"), k)
         return await _read_documents(self.net, documents) if self.pages else [*documents]
@@ -134,7 +140,10 @@ def _build_documents(
 
 def _address_id(url: str) -> str:
     """An identifier that begins with the host and is different for each address."""
-    host = httpx2.URL(url).host if len(url) < 2_000 else "page"
+    try:
+        host = httpx2.URL(url).host if len(url) < 2_000 else "page"
+    except httpx2.InvalidURL:
+        host = "page"
     return f"{make_slug(host)}-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
 
 
@@ -245,11 +254,11 @@ class MediaWikiService:
         self, params: dict[str, str], language: str
     ) -> tuple[dict[str, Any], float]:
         call = HttpCall(self.url.format(language=language), params)
-        reply = await self.net.get(call, bucket=self._bucket)
-        data = read_json(reply, self.name)
-        if "error" in data:
-            code, words = text_at(data, "error", "code"), text_at(data, "error", "info")
-            raise unreadable_reply(self.name, f"an error: {code}: {words[:200]}")
+        async with self.net.read(call, bucket=self._bucket) as reply:
+            data = read_json(reply, self.name)
+            if "error" in data:
+                code, words = text_at(data, "error", "code"), text_at(data, "error", "info")
+                raise unreadable_reply(self.name, f"an error: {code}: {words[:200]}")
         return data, reply.at
 
     def _build_document(self, page: dict[str, Any], language: str, at: float) -> Document | None:
@@ -270,6 +279,8 @@ class MediaWikiService:
         return replace(record, kind=dated_kind("Encyclopaedia article", at), licence=self.licence)
 
 
+_ERROR = re.compile(rb"<ERROR>([^<]*)")
+"""What stands in place of the records of a search that the server has lost."""
 _XML = ("text/xml", "application/xml")
 # Calls a second without and with a key.
 _SLOW, _FAST = 3.0, 10.0
@@ -298,13 +309,14 @@ class PubMedService:
             return []
         params = {"term": query, "retmax": str(k), "retmode": "json", "sort": "relevance"}
         call = self._make_call("esearch", {**params, "usehistory": "y"}, ("application/json",))
-        reply = await self.net.get(call, bucket=self._bucket)
-        data = read_json(reply, self.name)
-        result = data.get("esearchresult")
-        if not isinstance(result, dict):
-            raise unreadable_reply(self.name, f"no search result: {text_at(data, 'error')[:200]}")
-        if error := text_at(result, "ERROR"):
-            raise unreadable_reply(self.name, f"an error: {error[:200]}")
+        async with self.net.read(call, bucket=self._bucket) as reply:
+            data = read_json(reply, self.name)
+            result = data.get("esearchresult")
+            if not isinstance(result, dict):
+                why = text_at(data, "error")[:200]
+                raise unreadable_reply(self.name, f"no search result: {why}")
+            if error := text_at(result, "ERROR"):
+                raise unreadable_reply(self.name, f"an error: {error[:200]}")
         numbers = [str(each) for each in result.get("idlist", ())][:k]
         # The history server saves sending hundreds of PMIDs back.
         history = {"WebEnv": text_at(result, "webenv"), "query_key": text_at(result, "querykey")}
@@ -325,11 +337,15 @@ class PubMedService:
         wanted = place if history else {"id": ",".join(numbers)}
         call = self._make_call("efetch", {**wanted, "retmode": "xml", "rettype": "abstract"}, _XML)
         # The history is gone after some hours, the records are not: they name the reply.
-        reply = await self.net.get(replace(call, known_as=",".join(numbers)), bucket=self._bucket)
-        try:
-            records = list(PubmedXml().parse(BytesIO(reply.body), self.name))
-        except MalformedSource as error:
-            raise unreadable_reply(self.name, "broken XML") from error
+        call = replace(call, known_as=",".join(numbers))
+        async with self.net.read(call, bucket=self._bucket) as reply:
+            try:
+                records = list(PubmedXml().parse(BytesIO(reply.body), self.name))
+            except MalformedSource as error:
+                raise unreadable_reply(self.name, "broken XML") from error
+            if not records and (told := _ERROR.search(reply.body)):
+                why = told[1].decode(errors="replace")[:200]
+                raise unreadable_reply(self.name, f"an error: {why}")
         return [
             replace(record, kind=dated_kind(record.kind, reply.at))
             for record in records

@@ -142,7 +142,8 @@ def _curb_65(
     age: float,
 ) -> float:
     low = systolic < 90 or diastolic <= 60
-    return confusion + (urea_nitrogen > 19) + (respiratory_rate >= 30) + low + (age >= 65)
+    # Published as more than 7 mmol/L of urea, which is 19.61 mg/dL, or than 19 in whole mg/dL.
+    return confusion + (urea_nitrogen > 19.62) + (respiratory_rate >= 30) + low + (age >= 65)
 
 
 def _qsofa(respiratory_rate: float, systolic: float, altered_mentation: bool) -> float:
