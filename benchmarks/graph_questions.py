@@ -30,8 +30,7 @@ from graph_templates import SETS, Answer, Relations, Template, read_hetionet, re
 from osler.build.hub import read_tokens
 from osler.graph.formats import read_graph_files
 from osler.graph.store import Graph
-from osler.methods.kag.graph_route import GraphRoute, GraphSets
-from osler.methods.kag.graph_route.answering import SHOWN, tell_value
+from osler.methods.kag.graph_route.answering import SHOWN, GraphRoute, GraphSets, tell_value
 from osler.retrieve.graph import GraphRetriever
 from osler.retrieve.relevance import OverlapRelevance
 from osler.text import language_of

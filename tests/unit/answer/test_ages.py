@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.answer.ages import covers_age, read_ages
+from osler.answer.values import covers_age, read_ages
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from osler.build.models import LoadedModel
 from osler.graph.items import Name, Relation, SemanticType
 from osler.graph.store import Graph
 from osler.llm.core.cache import cache_dir
-from osler.methods.kag.graph_route import GRAPH_SETS, GraphSets
+from osler.methods.kag.graph_route import GRAPH_SETS
+from osler.methods.kag.graph_route.answering import GraphSets
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Settings
 from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever

@@ -257,7 +257,6 @@ def create_app(site: ServerState, *, owns_process: bool = False) -> FastAPI:
             others = watch_others(site.desk, site.gate)
             stack.push_async_callback(_end_task, asyncio.create_task(others))
             stack.push_async_callback(site.desk.drain, 0.0)
-            await asyncio.to_thread(clear_interrupted, site.settings)
             await _warm_up(site)
             stack.push_async_callback(_end_task, asyncio.create_task(site.uploads.work()))
             if owns_process:
@@ -326,6 +325,7 @@ async def _end_task(task: asyncio.Task[None]) -> None:
 async def _warm_up(site: ServerState) -> None:
     """Opens what the first question would wait for. What fails shows in /readyz, and is tried
     again when it is wanted."""
+    await asyncio.to_thread(clear_interrupted, site.settings)
     await asyncio.to_thread(_delete_expired, site)
     try:
         await site.shelf.parts_for(site.settings)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from osler.answer.ages import covers_age
 from osler.answer.check_words import find_subjects, read_words
 from osler.answer.named import (
     DrugName,
@@ -23,6 +22,7 @@ from osler.answer.named import (
     other_names,
 )
 from osler.answer.sentences import QuoteCandidate
+from osler.answer.values import covers_age
 from osler.retrieve.asked import AskedQuestion
 from osler.retrieve.entity_names import ReadText
 from osler.text import has_cjk

@@ -1,7 +1,7 @@
 """Which of sentences that are about as likely goes first, for reasons that nearness does not see.
 
 A sentence whose range has the value that is asked about goes before those whose ranges leave it out
-(`osler.answer.values`), one whose band has the age before others (`osler.answer.ages`). One that
+(`osler.answer.values`), one whose band has the age before others. One that
 forbids a drug that is asked about goes before one that advises it, and is shown where its source is
 untrusted, too: in a stroke, "Give aspirin 300 mg at once" is said of an attack that has passed. A
 dose of adults goes before one of children, where these are not asked about, and a finding before
@@ -15,11 +15,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf, nan
 
-from osler.answer.ages import covers_age
 from osler.answer.check_words import read_words
 from osler.answer.checks import AskedFacts, ReadQuote
 from osler.answer.sentences import QuoteCandidate, quotable_spans
-from osler.answer.values import measure_distance
+from osler.answer.values import covers_age, measure_distance
 from osler.retrieve.entity_names import ReadText
 from osler.sources.catalogue import UNTRUSTED, trust_of
 from osler.text import language_of

@@ -14,11 +14,12 @@ from osler.build.hub import read_tokens
 from osler.llm.core.ask import Speaker
 from osler.llm.core.base import LanguageModel, Sampling
 from osler.methods.kag.computed import QuestionCalculator
-from osler.methods.kag.graph_route import GRAPH_SETS, GraphRoute
+from osler.methods.kag.graph_route import GRAPH_SETS
 from osler.settings import KagThinkerSettings, Role, Settings
 from osler.sources.catalogue import GRAPH
 
 if TYPE_CHECKING:
+    from osler.methods.kag.graph_route.answering import GraphRoute
     from osler.methods.kag.solver import QuestionRoute
 
 
@@ -71,4 +72,6 @@ def graph_route(build: StrategyBuild, chosen: KagThinkerSettings) -> Iterator[Gr
     parts = build.parts
     is_asked = chosen.decompose and chosen.graph_sets and chosen.retriever == "hybrid"
     if is_asked and GRAPH_SETS in parts.carriers and GRAPH in parts.sources:
+        from osler.methods.kag.graph_route.answering import GraphRoute
+
         yield GraphRoute(parts.retriever(GRAPH_SETS, (GRAPH,)))

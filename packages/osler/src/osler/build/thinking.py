@@ -15,7 +15,7 @@ from osler.methods.kag.depth import Depth, DepthSolver, FormRetriever, RelationS
 from osler.methods.kag.dialogue import DialogueThinker, ReleasedTurns, TrainedTurns
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
-from osler.methods.kag.graph_route import GraphRoute
+from osler.methods.kag.graph_route.answering import GraphRoute
 from osler.methods.kag.hybrid import QueriesAsForms
 from osler.methods.kag.logical_forms import LogicalPlan, render_plan
 from osler.methods.kag.output import AnswerFinisher, QuestionQuotes, QuestionSearch

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from osler.answer.gate import EvidenceGate
 from osler.build import Parts, graphs
 from osler.errors import BadConfig
 from osler.graph.files import COMMUNITIES
-from osler.graph.store import Graph
 from osler.llm.core.base import Sampling
 from osler.methods.kag.graph_route import GRAPH_SETS
 from osler.methods.tcrag.tools import (
@@ -36,6 +36,9 @@ from osler.settings import Settings, TcRagSettings
 from osler.sources.catalogue import GRAPH
 from osler.types import Retriever
 
+if TYPE_CHECKING:
+    from osler.graph.store import Graph
+
 # What looks something up in the concept graph besides the source `graph`: names of its tools.
 _OVER_GRAPH = (KG_CHAINS, KG_COMMUNITIES, MEDICAL_NER, GRAPH_SETS)
 
@@ -56,7 +59,7 @@ def carrier_for(settings: Settings, name: str) -> Retriever | None:
 
 
 def _make_carrier(name: str, graph: Graph) -> Retriever:
-    from osler.methods.kag.graph_route import GraphSets
+    from osler.methods.kag.graph_route.answering import GraphSets
     from osler.retrieve.graph import ChainRetriever
     from osler.retrieve.graph_communities import CommunityRetriever
     from osler.retrieve.graph_mentions import MentionRetriever, open_recogniser

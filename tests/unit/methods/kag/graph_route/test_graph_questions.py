@@ -12,8 +12,7 @@ from osler.build.hub import read_tokens
 from osler.errors import BadCalculation
 from osler.graph.items import Name, Relation, SemanticType
 from osler.graph.store import Graph
-from osler.methods.kag.graph_route import GraphRoute, GraphSets
-from osler.methods.kag.graph_route.answering import MOST_RELATIONS
+from osler.methods.kag.graph_route.answering import MOST_RELATIONS, GraphRoute, GraphSets
 from osler.methods.kag.graph_route.sets import (
     Amount,
     Comparison,

@@ -1,5 +1,4 @@
 """The graph's route: questions of several steps answered by the concept graph, without a model."""
 
-from osler.methods.kag.graph_route.answering import GRAPH_SETS, GraphRoute, GraphSets
-
-__all__ = ["GRAPH_SETS", "GraphRoute", "GraphSets"]
+GRAPH_SETS = "graph-sets"
+"""Name of `answering.GraphSets` among the retrievers of a run, and so on its tape."""

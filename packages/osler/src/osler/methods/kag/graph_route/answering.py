@@ -51,8 +51,6 @@ from osler.types import (
 if TYPE_CHECKING:
     from osler.methods.kag.graph_route.reading import QuestionReading
 
-GRAPH_SETS = "graph-sets"
-"""Its name among the retrievers of a run, and so on its tape."""
 MOST_RELATIONS = 500
 """Relations that an answer may rest on; one that needs more is left to the rest of the method."""
 SHOWN = 20
