@@ -9,8 +9,10 @@ import pytest
 from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.formulas import FORMULAS
 from osler.methods.kag.formulas.findings import input_words
+from osler.methods.kag.logical_forms import SubAnswer
+from osler.methods.kag.output import nearest_option
 from osler.trace import Calculated, FormsPlanned, Run
-from osler.types import Grounding, Halt, Question, Solution
+from osler.types import Answer, Grounding, Halt, Question, Solution
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "formulas"
 
@@ -171,3 +173,22 @@ def test_every_input_of_every_formula_has_its_words() -> None:
     known = input_words()
     assert {i.name for f in FORMULAS.values() for i in f.inputs} <= set(known)
     assert all(f.aliases and f.expression for f in FORMULAS.values())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("Stage 1", "Stage 2", "Stage 3"), "the tumour is 2 cm"),
+        (("1型糖尿病", "2型糖尿病", "3型糖尿病"), "空腹血糖2次升高"),
+        (("Vitamin B1", "Vitamin B6", "Vitamin B12"), "the patient drank for 6 years"),
+    ],
+)
+def test_options_that_are_names_with_a_figure_are_no_numbers(
+    options: tuple[str, ...], said: str
+) -> None:
+    question = Question("q", "Which?", options=options)
+    chosen = Answer(option="C")
+    assert nearest_option(chosen, question, [SubAnswer(1, "?", said)]) is chosen
+    of_numbers = Question("q", "How much?", options=("400 ml", "600 ml"))
+    found = nearest_option(Answer(option="A"), of_numbers, [SubAnswer(1, "?", "592 ml")])
+    assert found.option == "B"

@@ -338,3 +338,11 @@ def test_a_constraint_that_names_a_result_waits_for_it() -> None:
         ("Which?", "Retrieval(s=s2:award['y'], p=p2:given, o=o2:film, o.year='o1')"),
     )
     assert find_dependencies(plan).solving_levels() == ((1,), (2,))
+
+
+def test_a_step_whose_words_begin_with_an_earlier_answer_keeps_its_sign() -> None:
+    plan = read_plan(
+        "Step1: 华法林的拮抗剂是什么？\nAction1: Retrieval(s=s1:药物['华法林'], p=p1:拮抗, o=o1)\n"
+        "## Step2: #1的剂量是多少？\nAction2: Retrieval(s=o1, p=p2:剂量, o=o2)"
+    )
+    assert plan.steps[1].question == "#1的剂量是多少？"

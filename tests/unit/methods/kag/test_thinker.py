@@ -697,3 +697,21 @@ async def test_an_answer_rests_on_the_references_that_are_said_to_be_relevant() 
     assert [hit.passage for hit in answer.hits] == [AREA]
     (asked,) = [text for text in model.prompts if "from the references alone" in text]
     assert other.text not in asked
+
+
+async def test_the_last_answer_is_drawn_from_all_searches_the_last_first() -> None:
+    found = [Passage(f"book:p#{n}", f"Passage {n}.", "book", "P") for n in range(6)]
+    again = "<search>Step: other words Action: Retrieval(s=s1:a['b'], p=p1, o=o1)</search>"
+    model = Heard(
+        {
+            "analyze the relationship": [NO],
+            "Write one new search": [again],
+            "Answer the question from the references": [box("five")],
+            "Answer the last question": ["Passage 5. [1]"],
+        }
+    )
+    texts = ScriptedRetriever({"other words": found[3:], "": found[:3]})
+    await thinker(model, texts, planner=ONE, turns=2).solve(SUB, Run())
+    prompt = next(one for one in model.prompts if "Answer the question from the references" in one)
+    assert "Passage 3." in prompt
+    assert prompt.index("Passage 3.") < prompt.index("Passage 0.")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from osler.errors import MalformedSource
 from osler.sources.discover import discover
 from osler.sources.formats.registry import by_name, sniff_folder
 from osler.sources.formats.tables import read_rows
@@ -412,3 +413,9 @@ def test_clif_s_facts_find_their_patient_through_the_hospitalisation(tmp_path: P
     assert "Martian" not in str(found)
     drops = [d for d in parser.read_patients(folder) if isinstance(d, Drop)]
     assert [d.reason for d in drops] == ["malformed row", "hospitalization not in hospitalizations"]
+
+
+def test_a_header_whose_quotation_never_ends_is_a_damaged_file(tmp_path: Path) -> None:
+    (tmp_path / "lab.csv").write_text('"patient,value\n1,2\n')
+    with pytest.raises(MalformedSource, match="damaged header"):
+        list(read_rows(tmp_path / "lab.csv"))

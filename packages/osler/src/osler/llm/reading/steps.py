@@ -120,7 +120,9 @@ def _split_action(text: str, function: re.Pattern[str]) -> tuple[str, str]:
 
 
 def _tidy(words: str) -> str:
-    lines = [line.strip(" \t*_`#>") for line in words.splitlines()]
+    # "#" of a heading; "#1" is the answer of a step.
+    bare = (re.sub(r"^[\s*_`>#]*?#+(?!\d)|#+\s*$", "", line) for line in words.splitlines())
+    lines = [line.strip(" \t*_`>") for line in bare]
     return " ".join(line for line in lines if line.strip("-• ")).strip().strip("-–—").strip()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Protocol
 
 from osler.errors import MalformedOutput
@@ -105,6 +106,7 @@ class DepthSolver:
                 step.n, question, verdict.answer, own=True, confidence=verdict.probability
             )
         seen: dict[str, Hit] = {}
+        searched: list[list[Hit]] = []
         asked: list[str] = []
         search, reason, idle = step, "", 0
         for turn in range(1, self.turns + 1):
@@ -116,6 +118,7 @@ class DepthSolver:
             result = await self._look_up(search, words, language, run, read)
             fresh = [hit for hit in result if hit.passage.id not in seen]
             seen.update((hit.passage.id, hit) for hit in fresh)
+            searched.append(fresh)
             idle = 0 if fresh or turn == 1 else idle + 1
             if idle:
                 run.emit(Noted(f"step {step.n}: nothing new was found for {words!r}"))
@@ -140,12 +143,12 @@ class DepthSolver:
             following = await self._next_step(question, asked, reason, language, run)
             # A reply that asks for no search is the answer (the released executor).
             if isinstance(following, str) and following:
-                return SubAnswer(step.n, question, following, tuple(seen.values())[: self.k])
+                return SubAnswer(step.n, question, following, _share_places(searched, self.k))
             if not isinstance(following, PlanStep) or following.question in asked:
                 break
             search = following
         # Nothing was sure: what the best of it says, or nothing at all.
-        hits = tuple(seen.values())[: self.k]
+        hits = _share_places(searched, self.k)
         text = ""
         if hits and not run.unsaid:
             text = await self.reason_answer(question, hits, known, language, run)
@@ -239,6 +242,13 @@ class DepthSolver:
         except MalformedOutput as error:
             run.emit(Noted(f"no further search: {error.message}"))
             return None
+
+
+def _share_places(searched: Sequence[Sequence[Hit]], k: int) -> tuple[Hit, ...]:
+    """The best `k` of all searches in turn, those of the last search first: what was found before
+    did not suffice."""
+    places = zip_longest(*reversed(searched))
+    return tuple(hit for rank in places for hit in rank if hit is not None)[:k]
 
 
 def _fuse_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:

@@ -42,6 +42,16 @@ _DENIED = re.compile(
     r"|unrelated|off-topic|cannot)\b|n['’]t\b|不(?!仅|但)|没有|没|无关|未",
     re.IGNORECASE,
 )
+# What a reference says may hold a "not"; that it says "nothing", or does not, is no content.
+_REPORTED = re.compile(
+    r"\b(?:says?|states?|indicates?|reports?|shows?|notes?|explains?|warns?|advises?|recommends?"
+    r"|(?:mentions?|confirms?|suggests?) that)\b(?! (?:nothing|no information))"
+    r"|(?<![未没不有])(?:指出|说明|表明|提示|建议|认为|写明|显示)(?!的?不)",
+    re.IGNORECASE,
+)
+_BY = re.compile(
+    r"(?:\baccording to|\bstated in|\bper|根据|依据|按照)\s*(?:the\s+)?$", re.IGNORECASE
+)
 _DENIED_BEFORE = re.compile(
     r"\b(?:neither|unlike|except(?: for)?|other than|apart from|nothing in|not(?: in)?)\s*$"
     r"|除了?$|不是$",
@@ -151,7 +161,8 @@ def relevant_references(reason: str, count: int) -> tuple[int, ...]:
             numbers = _mentioned_numbers(mention[0])
             before, behind = sentence[start : mention.start()], sentence[mention.end() : end]
             if not _JOINS.fullmatch(behind):
-                negated = bool(_DENIED.search(_own_words(behind)))
+                said = "" if _BY.search(before) else _REPORTED.split(_own_words(behind))[0]
+                negated = bool(_DENIED.search(said))
             denies = negated or bool(_DENIED_BEFORE.search(before))
             denies = denies and not _EXCEPTED.search(before)
             (denied if denies else affirmed).update(n for n in numbers if n < count)

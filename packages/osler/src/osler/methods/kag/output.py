@@ -28,6 +28,11 @@ _WORD = "[A-Za-zµμ%％°\u4e00-\u9fff]+"
 _NUMBER = re.compile(
     rf"([-+]?\d+(?:[.,]\d+)*)\s?((?:{_WORD}(?:\s?[/·]\s?(?:1\.73\s?)?{_WORD}\^?[23²³]?)*)?)"
 )
+_IS_NUMBER = re.compile(
+    rf"\W*(?:(?:about|around|approximately)\s|大?约)?\s*(?!\d+\s?(?:[型期级类代]|[\u4e00-\u9fff]{{3}}))"
+    rf"{_NUMBER.pattern}\W*"
+)
+"""A number with its unit and no other words: "Stage 2" names a thing, and so does "2型糖尿病"."""
 _PLAIN = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d{1,2}")
 _FAR = 0.2
@@ -77,14 +82,16 @@ def answer_prompt(
 def nearest_option(answer: Answer, question: Question, answers: Sequence[SubAnswer]) -> Answer:
     """Chooses the option nearest to a computed number (592 → 600 ml).
 
-    Applies only when every option is a number and the last answered step ends in one, and where
-    the nearest, in the number's unit, is near; the answer is returned unchanged otherwise.
+    Applies only when every option is a number, with a unit or without, and the last answered step
+    ends in one, and where the nearest, in the number's unit, is near; the answer is returned
+    unchanged otherwise.
     """
-    values = [_single_number(option) for option in question.options]
+    values = [_single_number(one) for one in question.options if _IS_NUMBER.fullmatch(one)]
     solved = [each.text for each in answers if each.text]
     computed = _single_number(solved[-1]) if solved else None
     # A single option in words means that the numbers are not the answer.
-    if computed is None or not values or any(v is None for v in values):
+    whole = len(values) == len(question.options) and all(values)
+    if computed is None or not values or not whole:
         return answer
     value, unit = computed
     near = [convert_unit(*v, unit) for v in values if v is not None]

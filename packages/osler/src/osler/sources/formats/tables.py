@@ -48,7 +48,8 @@ def find_table(folder: Path, table: str) -> Path | None:
 def read_rows(path: Path) -> Iterator[Row | Drop]:
     """All rows in order, in constant memory; a row that cannot be parsed is a drop.
 
-    Raises `MalformedSource` for damaged Parquet, or Parquet without the extra `parquet`.
+    Raises `MalformedSource` for a damaged header of CSV, for damaged Parquet, and for Parquet
+    without the extra `parquet`.
     """
     yield from (_read_parquet if path.suffix.lower() == ".parquet" else _read_csv)(path)
 
@@ -64,7 +65,11 @@ def find_unread(folder: Path, known: frozenset[str]) -> Iterator[Drop]:
 def _read_csv(path: Path) -> Iterator[Row | Drop]:
     with io.TextIOWrapper(open_file(path), "utf-8-sig", errors="replace", newline="") as file:
         lines = csv.reader(file, strict=True)  # else a quotation that never ends is a cell
-        header = [name.strip().lower() for name in next(lines, [])]
+        try:
+            header = [name.strip().lower() for name in next(lines, [])]
+        except csv.Error as error:
+            why = f"{path.name} has a damaged header: {error}"
+            raise MalformedSource(why, fix="fetch the file again") from error
         while True:
             try:
                 cells = next(lines)
