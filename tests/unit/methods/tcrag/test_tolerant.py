@@ -8,7 +8,14 @@ from mannered_runs import ManneredRun, run_mannered
 from manners import Manners
 
 from osler.errors import CapabilityMissing, MalformedOutput
-from osler.methods.tcrag.actions import Backtrack, Conclusion, Thought, ToolUse, parse_tolerant
+from osler.methods.tcrag.actions import (
+    Backtrack,
+    Conclusion,
+    Summary,
+    Thought,
+    ToolUse,
+    parse_tolerant,
+)
 from osler.trace import Pushed, StateValued
 from osler.types import Halt
 
@@ -23,6 +30,21 @@ REPLIES = {
     ),
     # What follows a call is invented: its observation is not known yet.
     "Tool_Use: DOC_RAG\nThought: It says so.\nConclusion: Salt.": (ToolUse("DOC_RAG", ""),),
+    # A reason is no step: pushed, it would be what is popped or summed up.
+    "Thought: It is about tea.\nBacktrack: tea\nTool_Use: KG_RAG": (
+        Backtrack("tea"),
+        ToolUse("KG_RAG", ""),
+    ),
+    "It is long.\nThought: I shorten it.\nSummary: iron": (Summary("iron"),),
+    # A format filled in to its last line.
+    "Backtrack: Not needed.\nSummary: none\nThought: So.\nConclusion: Salt.": (
+        Thought("So."),
+        Conclusion("Salt."),
+    ),
+    "回溯：不需要回溯。\n结论：无": (Conclusion("无"),),
+    "Backtrack: No answer in it.": (Backtrack("No answer in it."),),
+    "Backtrack: Not applicable to children.": (Backtrack("Not applicable to children."),),
+    "回溯：不需要这一段": (Backtrack("不需要这一段"),),
     "Backtrack: tea\nTool_Use: KG_RAG": (Backtrack("tea"), ToolUse("KG_RAG", "")),
     "**结论：**口服铁剂。[1]": (Conclusion("口服铁剂。[1]"),),
     # Without a tag it concludes where it cites.
@@ -36,7 +58,9 @@ def test_a_reply_is_its_steps(reply: str, steps: tuple[object, ...]) -> None:
     assert tuple(one.action for one in parse_tolerant(reply, tools=TOOLS)) == steps
 
 
-@pytest.mark.parametrize("reply", ["", " \n", "Tool_Use: GOOGLE", "Tool_Use:", "```\n```"])
+@pytest.mark.parametrize(
+    "reply", ["", " \n", "Tool_Use: GOOGLE", "Tool_Use:", "```\n```", "Backtrack: None"]
+)
 def test_what_is_no_step_is_refused(reply: str) -> None:
     with pytest.raises(MalformedOutput):
         parse_tolerant(reply, tools=TOOLS)

@@ -210,16 +210,26 @@ def _call_node(tools: Collection[str], line: Node, *, argument: bool) -> Node:
     return seq(tool, "\nTool_Input: ", line) if argument else tool
 
 
+_NOT_TAKEN = re.compile(
+    r"\W*(?:(?:no|none|nil|n/?a|nothing|无|没有|否)\W*$"
+    r"|(?:(?:(?:not|none) (?:needed|necessary|required|applicable)|unnecessary|no need"
+    r"|no backtrack\w*(?: (?:needed|necessary|required))?)"
+    r"(?: (?:to backtrack|yet|now|here|at this \w+))?"
+    r"|(?:不需要|无需|不必|不用|不适用)(?:回溯|回退|总结)?)\s*(?:[^\w\s]|$))",
+    re.IGNORECASE,
+)
+"""What a model that fills in every line of the format says of an action that it does not take."""
 _EXPECTED_STEPS = "Thought, Tool_Use, Backtrack, Summary or Conclusion with its text"
 
 
 def parse_tolerant(reply: str, *, tools: Collection[str]) -> tuple[ParsedAction, ...]:
     """The actions of a reply, in any dress, up to the first that ends it.
 
-    A Thought and the action after it are two steps; nothing is read after a Tool_Use, whose
-    observation the model cannot know, or after a Conclusion. A reply without a tag is a Conclusion
-    where it cites passages, else a Thought. Raises `MalformedOutput` for a reply without words, and
-    for a tool that is not offered.
+    A Thought and the action after it are two steps; one before a Backtrack or Summary is its
+    reason, and no step: these act on what stood there before. Nothing is read after a Tool_Use,
+    whose observation the model cannot know, or after a Conclusion. A reply without a tag is a
+    Conclusion where it cites passages, else a Thought. Raises `MalformedOutput` for a reply without
+    words, and for a tool that is not offered.
     """
     steps: list[ParsedAction] = []
     for read in read_actions(reply, tools):
@@ -227,6 +237,11 @@ def parse_tolerant(reply: str, *, tools: Collection[str]) -> tuple[ParsedAction,
             if steps:
                 break
             raise MalformedOutput(reply, expected=f"a tool, one of {', '.join(sorted(tools))}")
+        if read.kind in ("backtrack", "summary"):
+            if _NOT_TAKEN.match(read.text):
+                continue
+            while steps and isinstance(steps[-1].action, Thought):
+                steps.pop()
         steps.append(ParsedAction(_to_action(read), read.start, read.end))
         if isinstance(steps[-1].action, ToolUse | Conclusion):
             break
