@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -27,7 +27,7 @@ from osler_lab.evaluate.attacks import (
     run_attack,
     summarize_cell,
 )
-from osler_lab.testing.scripted import ScriptedRetriever
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 FACT = Passage("research:1#0", "Laparoscopic repair is feasible.", "research", "")
 NEAR = Passage("research:2#0", "Laparoscopic surgery needs a camera.", "research", "")
@@ -60,7 +60,7 @@ class Expert:
         return Completion(f"Conclusion: {FACT.text} [1] <answer>A</answer>")
 
 
-def build(retriever: Retriever) -> Solver:
+def build(retriever: Retriever) -> TuringMachine:
     model = Expert()
     return TuringMachine(
         model,
@@ -82,6 +82,29 @@ async def test_an_expert_backtracks_from_a_replacement_and_sums_up_a_mixture(
     assert outcome.cited
     assert outcome.backtracked is (kind == "structural")
     assert outcome.summarised is (kind == "partial")
+
+
+@pytest.mark.parametrize(
+    ("pops", "noticed"),
+    [
+        (["Thought: about bananas", "Backtrack: noise"], False),
+        (["Thought: about bananas", "Backtrack: noise", "Backtrack: noise"], True),
+        (["Summary: bananas", "Backtrack: noise"], True),
+        (["Tool_Use: DOC_RAG", "Backtrack: twice"], False),
+    ],
+)
+async def test_only_a_pop_of_the_attacked_observation_is_a_reaction(
+    pops: list[str], noticed: bool
+) -> None:
+    model = ScriptedModel(
+        ["Thought: hm", "Backtrack: no", "Tool_Use: DOC_RAG", *pops, "Conclusion: A"]
+    )
+
+    def follow(retriever: Retriever) -> Solver:
+        return replace(build(retriever), model=model)
+
+    (outcome,) = await run_attack(follow, [TARGET], "structural", "irrelevant")
+    assert outcome.backtracked is noticed
 
 
 async def test_only_the_first_call_of_a_run_is_attacked() -> None:

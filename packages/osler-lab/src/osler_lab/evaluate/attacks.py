@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from osler.errors import MalformedSource
+from osler.methods.tcrag.stack import FrameKind
 from osler.text import language_of
-from osler.trace import Popped, Run, Solver
+from osler.trace import Event, Popped, Pushed, Run, Solver
 from osler.types import Halt, Hit, Passage, Question, Retriever
 from osler_lab.evaluate.intervals import Estimate, proportion
 
@@ -133,8 +134,7 @@ async def run_attack(
         run = Run(id=target.question.id, seed=seed)
         solver = build(AttackedRetriever(inner, kind, target.noise_of(noise), shot))
         solution = await solver.solve(target.question, run)
-        # A pop without a kind took nothing off the stack; it is not counted as a reaction.
-        popped = {event.by for event in run.events if isinstance(event, Popped) and event.kind}
+        popped = _reactions(run.events)
         outcomes.append(
             AttackOutcome(
                 target.question.id,
@@ -147,6 +147,20 @@ async def run_attack(
             )
         )
     return outcomes
+
+
+def _reactions(events: Iterable[Event]) -> set[str]:
+    """What popped the first observation of a run, or its summary: the pop of a thought, or of a
+    later observation, is no reaction to the attack, nor one that took nothing off the stack."""
+    place, found = 0, set[str]()
+    for event in events:
+        if isinstance(event, Pushed) and event.kind == FrameKind.OBSERVATION:
+            place = place or event.depth
+        elif isinstance(event, Popped) and event.kind and event.depth + 1 == place:
+            found.add(event.by)
+            if event.by == "Backtrack":  # what stands there next is another
+                break
+    return found
 
 
 def summarize_cell(kind: Kind, noise: Noise, outcomes: Sequence[AttackOutcome]) -> AttackCell:
