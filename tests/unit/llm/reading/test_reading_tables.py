@@ -119,6 +119,15 @@ ACTIONS: dict[str, list[tuple[str, str, str]]] = {
         ("thought", "", "I know."),
         ("conclusion", "", "Iron. [1]\n\nSummary: it helps."),
     ],
+    # Items of an answer's list are no tags, unless its conclusion is an item, too.
+    "Conclusion: Two:\n- Observation: pulse\n- Thought: form\n2. Question: diet [1]": [
+        ("conclusion", "", "Two:\n- Observation: pulse\n- Thought: form\n2. Question: diet [1]"),
+    ],
+    "结论：护理包括：\n- 观察：每小时脉搏\n- 治疗：补液": [
+        ("conclusion", "", "护理包括：\n- 观察：每小时脉搏\n- 治疗：补液"),
+    ],
+    "Conclusion: Iron.\n- Tool_Observation: made up": [("conclusion", "", "Iron.")],
+    "- **Conclusion**: Iron.\n- **Observation**: made up": [("conclusion", "", "Iron.")],
     "Conclusion: Iron.\nUser_Query: and now?\nConclusion: Salt.": [("conclusion", "", "Iron.")],
     "Question: What is it?\nThought: I look.\nConclusion: Iron.": [
         THOUGHT,

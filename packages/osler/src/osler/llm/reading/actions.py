@@ -39,6 +39,9 @@ _SAID: dict[str, Kind] = {
     "answer": "conclusion",
 }
 """Keys of an object that spells an action: `{"thought": …, "tool": …}`."""
+_ITEM = re.compile(
+    r"[ \t>]*(?:[-*•·+][ \t]|\d{1,2}[.)、])(?!\W*(?:tool|user|工具|用户))", re.IGNORECASE
+)
 _QUOTES = " \t\r\n\"'“”‘’`*"
 
 
@@ -83,7 +86,7 @@ def _is_talk(text: str) -> bool:
 
 
 def _actions_of(reply: str, tools: Collection[str]) -> list[ReadAction]:
-    tags = _heading_tags(find_tags(reply))
+    tags = _heading_tags(reply, find_tags(reply))
     # The question said again comes first; one behind an answer is the model's invention.
     if tags and tags[0].name == "query" and _is_talk(reply[: tags[0].start]):
         del tags[0]
@@ -103,12 +106,15 @@ def _actions_of(reply: str, tools: Collection[str]) -> list[ReadAction]:
     return sorted(found, key=lambda action: action.start)
 
 
-def _heading_tags(tags: list[Tag]) -> list[Tag]:
-    """Tags without those that a conclusion has within it: its own summary, an "Answer:"."""
+def _heading_tags(reply: str, tags: list[Tag]) -> list[Tag]:
+    """Tags without those that a conclusion has within it: its own summary, an "Answer:", and items
+    of a list ("- Observation: pulse") where it is none itself."""
     kept: list[Tag] = []
     for tag in tags:
         concludes = bool(kept) and kept[-1].name == "conclusion"
         if concludes and tag.name in ("conclusion", "summary", "tool_use", "tool_input"):
+            continue
+        if concludes and _ITEM.match(reply, tag.start) and not _ITEM.match(reply, kept[-1].start):
             continue
         kept.append(tag)
     return kept
