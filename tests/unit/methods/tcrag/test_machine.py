@@ -553,3 +553,43 @@ def test_the_paper_s_machine_takes_the_first_metric_that_its_model_can_be_valued
     assert TuringMachine.from_model(blind, found, metric="off").monitor.metric == "off"
     with pytest.raises(CapabilityMissing, match="likelihood of a given text"):
         TuringMachine.from_model(blind, found, metric="cppl")
+
+
+async def test_a_conclusion_that_no_call_is_left_to_value_is_the_answer() -> None:
+    model = ScriptedModel(["Tool_Use: DOC_RAG", "Thought: I shall see.", f"Conclusion: {ANSWER}"])
+    run = Run(budget=Budget(calls=4))
+    solution = await machine(model, closes=True).solve(QUESTION, run)
+    assert solution.answer.text == ANSWER
+    assert (solution.halt, solution.why) == (Halt.BUDGET, "not converged: spent: calls 4 of 4")
+
+
+async def test_where_only_searches_are_spent_the_model_concludes() -> None:
+    more = ["Thought: Once more.", "Tool_Use: KG_RAG"]
+    model = ScriptedModel(["Tool_Use: DOC_RAG", *more, f"Conclusion: {ANSWER}"])
+    run = Run(budget=Budget(searches=1))
+    solution = await machine(model, closes=True).solve(QUESTION, run)
+    assert (solution.answer.text, solution.halt) == (ANSWER, Halt.BUDGET)
+
+
+@pytest.mark.parametrize("said", ["I do not know.", "The evidence does not say."])
+async def test_who_abstains_at_the_close_is_not_overruled_by_an_older_thought(said: str) -> None:
+    model = ScriptedModel(["Thought: I need PubMed.", f"Conclusion: {said}"])
+    solution = await machine(model, max_loop=1, closes=True).solve(QUESTION, Run())
+    assert (solution.answer.text, solution.halt) == ("", Halt.NO_EVIDENCE)
+
+
+@pytest.mark.parametrize("said", ["", "<think>Okay, the user", "I cannot help with that."])
+async def test_a_summariser_that_says_nothing_leaves_the_model_s_own_summary(said: str) -> None:
+    model = ScriptedModel(["Tool_Use: DOC_RAG", f"Summary: {CLAIM}", f"Conclusion: {ANSWER}"])
+    run, summariser = Run(), ScriptedModel([said], cut={0} if "think" in said else set())
+    solution = await machine(model, summariser=summariser).solve(QUESTION, run)
+    assert solution.halt is Halt.CONVERGED
+    assert any(isinstance(one, Pushed) and one.text == CLAIM for one in run.events)
+    assert "the summariser said nothing" in notes(run)
+
+
+async def test_nothing_is_summed_up_by_another_model_over_the_bare_query() -> None:
+    model = ScriptedModel([f"Summary: {CLAIM}", f"Conclusion: {ANSWER}"])
+    run, summariser = Run(), ScriptedModel([])
+    await machine(model, summariser=summariser).solve(QUESTION, run)
+    assert pushed(run) == ["User_Query", "Summary", "Conclusion"]

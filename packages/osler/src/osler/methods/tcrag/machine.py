@@ -12,7 +12,7 @@ from osler.answer import Decision, plain_text, spoken_text, who_decided
 from osler.answer.abstention import explain_abstention, read_draft
 from osler.answer.option_reading import written_option
 from osler.errors import CapabilityMissing, MalformedOutput
-from osler.llm.core.ask import ask, complete
+from osler.llm.core.ask import ask, complete, note_decline
 from osler.llm.core.base import Completion, Message
 from osler.llm.core.grammar import Grammar
 from osler.llm.reading.actions import read_actions
@@ -91,7 +91,12 @@ class TuringMachine(MachineParts):
         question, i = memory.question, step.i
         match step.parsed.action:
             case Conclusion(text):  # 6
-                answer, value = await self._conclude_step(step, text, memory, run)  # 7
+                try:
+                    answer, value = await self._conclude_step(step, text, memory, run)  # 7
+                except BudgetExceeded:  # said, and not valued: a draft
+                    unsure = max(memory.state, self.sigma)
+                    self._push(memory, run, i, FrameKind.THOUGHT, text, unsure)
+                    raise
                 if value < self.sigma:  # 8
                     conclusion = spoken_text(answer, question)
                     self._push(memory, run, i, FrameKind.CONCLUSION, conclusion, value, text)  # 9
@@ -291,7 +296,7 @@ class TuringMachine(MachineParts):
         # A summary keeps the passages of the observation it replaces, so that they stay citable.
         hits = memory.top.hits
         writer = ROLE
-        if self.summariser is not None:
+        if self.summariser is not None and memory.can_pop:
             writer, question = "summariser", memory.question
             prompt = render_prompt(
                 "tcrag/summarise", question.language, question=question.text, text=memory.top.text
@@ -300,7 +305,11 @@ class TuringMachine(MachineParts):
             reply = await complete(
                 self.summariser, asked, self.sampling, run, role=writer, prompt=identity
             )
-            text = " ".join(reply.text.split())
+            if reply.text.strip() and not note_decline(reply, run):
+                text = " ".join(reply.text.split())
+            else:
+                writer, run.unsaid = ROLE, ""  # the planner is not silent
+                run.emit(Noted(f"step {i}: the summariser said nothing; the planner's words stand"))
         self._pop(memory, run, i, "Summary", "")
         memory.push(FrameKind.SUMMARY, text, hits=hits)
         run.emit(Pushed(i, FrameKind.SUMMARY, text, len(memory), writer))
@@ -315,7 +324,7 @@ class TuringMachine(MachineParts):
             draft = memory.top.text if memory.can_pop else ""  # the query alone is no conclusion
         if self.closes:
             closing = await self._closing_draft(memory, run) if asks else ""
-            draft = closing or read_draft(draft, run)
+            draft = read_draft(draft, run) if closing is None else closing
         decision = Decision(written_option(draft, memory.question))
         answer = await self.composer.conclude(
             memory.question, memory.hits, draft, run, decision=decision
@@ -326,10 +335,11 @@ class TuringMachine(MachineParts):
         solution = Solution(answer, halt, f"not converged: {reason}", run.usage, decided)
         return explain_abstention(solution, run)
 
-    async def _closing_draft(self, memory: MemoryStack, run: Run) -> str:
-        """What the model concludes when no step is left; empty where it is not asked."""
-        if run.spent or run.unsaid or not self.composer.uses_draft:
-            return ""
+    async def _closing_draft(self, memory: MemoryStack, run: Run) -> str | None:
+        """What the model concludes when no step is left, empty where it abstains; `None` where it
+        is not asked or says nothing."""
+        if run.unsaid or not self.composer.uses_draft:
+            return None
         prompt = render_act_prompt(memory.question, self.tools, self.moves, self._wording)
         closing = render_prompt("tcrag/close", memory.question.language)
         turns = [*stack_messages(prompt, memory), Message("user", closing.text)]
@@ -338,11 +348,11 @@ class TuringMachine(MachineParts):
             reply = await complete(
                 self.model, turns, sampling, run, role=ROLE, prompt=closing.identity
             )
-        except BudgetExceeded:
-            return ""
+        except BudgetExceeded:  # searches alone may be spent
+            return None
         found = read_actions(reply.text, ())
         said = [one.text for one in found if one.kind in ("conclusion", "untagged")]
-        return read_draft(said[-1], run) if said else ""
+        return read_draft(said[-1], run) if said else None
 
     @property
     def _wording(self) -> Wording:
