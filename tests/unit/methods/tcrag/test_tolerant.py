@@ -8,14 +8,19 @@ from mannered_runs import ManneredRun, run_mannered
 from manners import Manners
 
 from osler.errors import CapabilityMissing, MalformedOutput
+from osler.llm.core.base import Completion
 from osler.methods.tcrag.actions import (
     Backtrack,
     Conclusion,
+    Move,
     Summary,
     Thought,
     ToolUse,
     parse_tolerant,
+    render_action,
 )
+from osler.methods.tcrag.moves import OfferedMoves
+from osler.methods.tcrag.parts import read_steps
 from osler.trace import Pushed, StateValued
 from osler.types import Halt
 
@@ -41,6 +46,10 @@ REPLIES = {
         Thought("So."),
         Conclusion("Salt."),
     ),
+    "Thought: So.\nTool_Use: None\nTool_Input: N/A\nConclusion: Salt.": (
+        Thought("So."),
+        Conclusion("Salt."),
+    ),
     "回溯：不需要回溯。\n结论：无": (Conclusion("无"),),
     "Backtrack: No answer in it.": (Backtrack("No answer in it."),),
     "Backtrack: Not applicable to children.": (Backtrack("Not applicable to children."),),
@@ -59,11 +68,25 @@ def test_a_reply_is_its_steps(reply: str, steps: tuple[object, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["", " \n", "Tool_Use: GOOGLE", "Tool_Use:", "```\n```", "Backtrack: None"]
+    "reply",
+    [
+        *("", " \n", "Tool_Use: GOOGLE", "Tool_Use:", "```\n```", "Backtrack: None"),
+        # With the thought alone the model would never be told that there is no such tool.
+        "Thought: I look.\nTool_Use: GOOGLE",
+    ],
 )
 def test_what_is_no_step_is_refused(reply: str) -> None:
     with pytest.raises(MalformedOutput):
         parse_tolerant(reply, tools=TOOLS)
+
+
+@pytest.mark.parametrize("offered", [Move.CONCLUSION, Move.TOOL_USE])
+def test_a_thought_that_is_not_offered_hides_no_step_that_is(offered: Move) -> None:
+    """A calibration, or guided moves, would refuse the reply whole, to the end."""
+    said = {Move.CONCLUSION: "Conclusion: Salt.", Move.TOOL_USE: "Tool_Use: DOC_RAG"}[offered]
+    offer = OfferedMoves(frozenset({offered}), frozenset(TOOLS))
+    (step,) = read_steps(parse_tolerant, Completion(f"Thought: So.\n{said}"), (), offer, 3)
+    assert (step.i, render_action(step.parsed.action)) == (3, said)
 
 
 async def run(manners: Manners, home: Path, **strategy: Any) -> ManneredRun:

@@ -233,13 +233,12 @@ def parse_tolerant(reply: str, *, tools: Collection[str]) -> tuple[ParsedAction,
     """
     steps: list[ParsedAction] = []
     for read in read_actions(reply, tools):
-        if read.kind == "tool_use" and read.tool not in tools:
-            if steps:
-                break
+        unknown = read.kind == "tool_use" and read.tool not in tools
+        if (unknown or read.kind in ("backtrack", "summary")) and _NOT_TAKEN.match(read.text):
+            continue
+        if unknown:
             raise MalformedOutput(reply, expected=f"a tool, one of {', '.join(sorted(tools))}")
         if read.kind in ("backtrack", "summary"):
-            if _NOT_TAKEN.match(read.text):
-                continue
             while steps and isinstance(steps[-1].action, Thought):
                 steps.pop()
         steps.append(ParsedAction(_to_action(read), read.start, read.end))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from typing import Literal, Protocol, Self
 
 from osler.answer import Composer
@@ -142,11 +142,16 @@ def read_steps(
 ) -> tuple[MachineStep, ...]:
     """The steps of a reply, numbered from `first`, up to the first that is not offered.
 
+    Those before the first that is offered are passed over: a thought must not hide its action.
     Raises `MalformedOutput` without any.
     """
     found = read(completion.text, tools=offer.tools)
     parsed = found if isinstance(found, tuple) else (found,)
-    allowed = [*takewhile(lambda one: move_of(one.action) in offer.moves, parsed)]
+
+    def is_offered(one: ParsedAction) -> bool:
+        return move_of(one.action) in offer.moves
+
+    allowed = [*takewhile(is_offered, dropwhile(lambda one: not is_offered(one), parsed))]
     if not allowed:
         expected = f"one of {', '.join(sorted(offer.moves))}"
         raise MalformedOutput(completion.text, expected=expected)
