@@ -395,6 +395,8 @@ def test_a_file_called_last_is_not_the_last_run(osler: Any, run: Path, folder: P
 
 def test_a_run_is_exported_to_a_terminal_and_to_files(osler: Any, run: Path, folder: Path) -> None:
     assert osler("trace", "last", "--to", "markdown").stdout.startswith(f"# {QUESTION}\n")
+    assert osler("trace", run.name, "--out", "a.xlsx").exit_code == 2
+    assert not (folder / "a.xlsx").exists()
     exported = osler("trace", run.name, "--out", "a.docx", "--json")
     assert json.loads(exported.stdout)["format"] == "docx"
     assert (folder / "a.docx").read_bytes()[:2] == b"PK"

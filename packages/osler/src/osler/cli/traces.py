@@ -201,7 +201,11 @@ def format_of(to: str | None, out: Path | None) -> str:
     from osler.answer.export import find_kind
     from osler.errors import BadArgument
 
-    chosen = to or (_BY_SUFFIX.get(out.suffix.lower(), "") if out else "") or "markdown"
+    ending = out.suffix.lower() if out and not to else ""
+    if ending not in ("", ".txt", *_BY_SUFFIX):
+        known = ", ".join(_BY_SUFFIX)
+        raise BadArgument(f"{ending} is no ending of a format", fix=f"--to, or one of {known}")
+    chosen = to or _BY_SUFFIX.get(ending, "markdown")
     if out is None and not find_kind(chosen).is_text:
         raise BadArgument(f"{chosen} cannot be shown in a terminal", fix="name a file with --out")
     return chosen
