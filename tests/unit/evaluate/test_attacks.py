@@ -13,8 +13,8 @@ from osler.llm.core.base import Completion, Message, Sampling
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.moves import AnyMove
 from osler.methods.tcrag.stack import Unmonitored
-from osler.methods.tcrag.tools import DOC_RAG, SearchTool
-from osler.trace import Solver
+from osler.methods.tcrag.tools import DOC_RAG, SearchTool, ToolCall
+from osler.trace import Run, Solver
 from osler.types import Passage, Question, Retriever
 from osler_lab.evaluate.attacks import (
     CELLS,
@@ -123,6 +123,16 @@ async def test_a_partial_attack_stands_after_the_results() -> None:
     )
     hits = await attacked.search("x", k=5)
     assert [(hit.passage, hit.rank) for hit in hits] == [(FACT, 1), (FAR, 2), (NEAR, 3)]
+
+
+async def test_a_partial_attack_reaches_the_model_however_many_true_passages_there_are() -> None:
+    facts = [replace(FACT, id=f"{FACT.id}{n}") for n in range(5)]
+    attacked = AttackedRetriever(
+        ScriptedRetriever({"": facts}), "partial", [FAR, NEAR], AttackState()
+    )
+    call = ToolCall("x", TARGET.question)
+    shown = await SearchTool("DOC_RAG", attacked, k=5).call_tool(call, Run())
+    assert [hit.passage for hit in shown.hits] == [*facts, FAR, NEAR]
 
 
 async def test_a_target_without_such_noise_is_left_out() -> None:

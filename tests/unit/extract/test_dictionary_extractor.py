@@ -145,3 +145,20 @@ def test_a_greater_vocabulary_makes_all_keys_new_but_names_of_texts_do_not(tmp_p
         assert DictionaryExtractor(graph).result_key(one) == first
         graph.add([Name("UMLS:C1", "asthma", "MSH")])
         assert DictionaryExtractor(graph).result_key(one) != first
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("二甲双胍用于2型糖尿病（T2DM）。", "2型糖尿病"),
+        ("给予β受体阻滞剂（BB）。", "β受体阻滞剂"),
+        ("对乙酰氨基酚（APAP）可退热。", "对乙酰氨基酚"),
+        ("患者合并非小细胞肺癌（NSCLC）。", "非小细胞肺癌"),
+    ],
+)
+def test_a_chinese_name_keeps_its_figures_letters_and_what_makes_it_another(
+    text: str, name: str
+) -> None:
+    """Types 1 and 2 of diabetes were one concept: both abbreviated "型糖尿病"."""
+    [found] = names._find_abbreviations(text)
+    assert found.name == name

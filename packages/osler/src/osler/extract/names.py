@@ -108,13 +108,10 @@ def _find_abbreviations(sentence: str) -> Iterator[IntroducedName]:
 
 
 def _last_name_zh(before: str) -> str:
-    """The run of Han characters at the end, from the last phrase boundary."""
-    run = re.search(rf"[{_HAN}]+$", before)
-    name = (
-        re.split("[是为的和与及或在对由将即称有]|患者|包括|治疗|导致|引起", run[0])[-1]
-        if run
-        else ""
-    )
+    """The run at the end, from the last phrase boundary, with the figures and letters of a name:
+    "2型糖尿病", "β受体阻滞剂"."""
+    run = re.search(rf"[{_HAN}A-Za-zα-ωΑ-Ω0-9\-]+$", before)
+    name = re.split(f"[是为即称例]|{_CUT_ZH.pattern}", run[0])[-1] if run else ""
     return name if 3 <= len(name) <= 16 else ""
 
 
@@ -167,7 +164,8 @@ _MOST_HAN = 10
 # Least length of a word with a listed ending: "coma" is no "-oma".
 _SHORT_ENDING = 5
 _CUT_ZH = re.compile(
-    "[的了是在和与及或对由于因为使让把被将即则也都很更最以至到从向其该此这那每如若能可会应须需要并而但且不未无非非有患]|"
+    # What is no pneumonia is another thing than what is not insulin-dependent.
+    "(?<!合)并非|(?<=[是绝])非|对(?!乙酰)|[的了是在和与及或由于因为使让把被将即则也都很更最以至到从向其该此这那每如若能可会应须需要并而但且不未无有患]|"
     "引起|导致|造成|诱发|治疗|用于|预防|表现|包括|发生|出现|合并|伴随|伴|常见|主要|诊断|首选|症状|患者|病人|给予|服用|"
     "使用|口服|检测|控制|降低|升高|增加|减少|严重|通过|进行|属于|称为|一种|一类|多种|各种|其他|以下|之一|发展|原因|存在|"
     "接受|考虑|改善|缓解|避免|损害|影响|抑制(?!剂|药)|促进|怀疑|确诊|反复|持续|明显|早期|长期|容易|经常|停用|暂停|选|判读|排查|代替|替代|既往|监测"

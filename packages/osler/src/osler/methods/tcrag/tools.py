@@ -88,8 +88,11 @@ class ToolCall:
         return k + len(self.known) if self.fresh else k
 
     def choose_hits(self, hits: Sequence[Hit], k: int) -> tuple[Hit, ...]:
-        """The `k` that are shown; where memory has them all, what it has."""
+        """Those that are shown: all that came of `k` asked for; of more, the `k` that memory lacks,
+        and where it has them all, what it has."""
         read = {hit.passage.id for hit in self.known} if self.fresh else set[str]()
+        if not read:
+            return tuple(hits)
         return tuple(hit for hit in hits if hit.passage.id not in read)[:k] or tuple(hits)[:k]
 
 
