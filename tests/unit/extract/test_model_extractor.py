@@ -19,6 +19,7 @@ from osler.extract.items import (
     medicine_schema,
 )
 from osler.extract.model import ModelExtractor
+from osler.extract.reply_format import Entities, _written_values
 from osler.types import Passage
 from osler_lab.testing.scripted import ScriptedModel
 
@@ -237,3 +238,12 @@ def test_of_a_reply_that_was_cut_behind_prose_the_complete_entries_are_kept() ->
     reply = f"Here they are: {whole[: whole.index('Nausea') + 3]}"
     found = read(ScriptedModel([reply], cut={0}), "entities")
     assert [item.name for item in found.items if isinstance(item, Entity)] == ["Metformin"]
+
+
+def test_a_list_that_does_not_close_is_not_the_empty_one_of_an_entry() -> None:
+    """Else the chunk is stored as read, with nothing in it."""
+    whole = '{"name": "metformin", "synonyms": []}'
+    broken = f'[{whole}, {{"name": "cough", "explain": "the "dry" one", "synonyms": []}}]'
+    values = list(_written_values(Entities, broken))
+    assert '{"entities": []}' not in values
+    assert '{"entities": []}' in list(_written_values(Entities, "None: [ ] {}"))

@@ -241,8 +241,11 @@ def _written_values(wire: type[BaseModel], text: str) -> Iterator[str]:
     # Inside an object a list is a field's.
     if len(wire.model_fields) == 1 and 0 <= text.find("[") < text.find("{"):
         (field,) = wire.model_fields
-        lists = json_values(text, "[")
-        yield from (json.dumps({field: value}, default=list) for value in lists)
+        is_empty = re.match(r"\[\s*\]", text[text.find("[") :])
+        for value in json_values(text, "["):
+            # In a list that does not close an entry's own, as of synonyms, is found instead.
+            if is_empty or (value and all(isinstance(one, dict) for one in value)):
+                yield json.dumps({field: value}, default=list)
     yield objects[0] if objects else text.strip()
 
 
