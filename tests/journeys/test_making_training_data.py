@@ -164,6 +164,8 @@ def test_what_cannot_be_trained_on_is_told_before_hours_are_spent(
     words = ["--log-dir", "spo", "--questions", "q.jsonl", "--part", "all"]
     alone = called("train", "explore", *words, "--sources", "book")
     assert alone.exit_code == 0, alone.stderr
+    other = [*words[:-1], "train", "--held-out", "0"]
+    assert "part 'all', now 'train'" in refused("explore", *other)
     # There is nothing that a judge could compare with: each case says so, and the code is 6.
     lacking = called("train", "judge", "--log-dir", "spo", "--by", "gold")
     assert lacking.exit_code == 6

@@ -51,6 +51,7 @@ def explore(
     settings = here.load_settings(flags)
     from osler.build.models import load_encoder
     from osler_lab.build import training
+    from osler_lab.jobs.journal import require_agreement
     from osler_lab.train.spo.job import explored_in
 
     cases = tuple(_read_cases(asked, settings.sampling.seed))
@@ -58,6 +59,8 @@ def explore(
     if dry_run:
         _say_exploring(here, work)
         return
+    # What is judged here is learnt: held-out questions have a folder of their own.
+    require_agreement(log_dir, "part", {"part": asked.part, "held-out": asked.held_out})
     _run_work(here, work, workers)
 
     summary = explored_summary(explored_in(log_dir), load_encoder(settings))
