@@ -51,7 +51,8 @@ _LARGEST = 10**300
 """A larger integer is no `float`, and no measure of anything."""
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
-"""The date and time of every calculation."""
+"""The date and time of every calculation, for a run must replay; so none may ask for today."""
+_CLOCK = re.compile(r"\.(?:today|now|utcnow)\(")
 
 LACKING = "statistics, fractions, enum, string, operator, calendar, contextlib, numpy, sympy"
 """Modules that models often import and that do not exist here; prompts name them."""
@@ -74,6 +75,8 @@ async def run_calculation(code: str, inputs: Mapping[str, Plain] | None = None) 
     """
     if len(code) > LONGEST:
         raise BadCalculation(f"a program of {len(code)} characters; at most {LONGEST} are run")
+    if _CLOCK.search(code):
+        raise BadCalculation("there is no clock here", fix="take the date from what is known")
     monty = _load_monty()
     try:
         return await _run_fed(monty, code, dict(inputs or {}))
