@@ -534,6 +534,8 @@ async def test_a_reply_with_neither_tag_is_the_answer() -> None:
     solver = DepthSolver(speaker, ANYTHING, NoBoundary(), Focuser(speaker))
     (step,) = LogicalPlan.single_retrieval(SUB.text).steps
     assert (await solver.solve(step, step.question, (), "en", Run())).text == "About 37 percent."
+    model.replies["Write one new search"] = ["I know of no further search."]
+    assert (await solver.solve(step, step.question, (), "en", Run())).text == "37 percent"
     model.replies["analyze the relationship"] = [YES]
     assert (await solver.solve(step, step.question, (), "en", Run())).text == "37 percent"
 

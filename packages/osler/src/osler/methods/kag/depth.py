@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -265,6 +266,15 @@ def _names_subject(form: Retrieval, hits: Sequence[Hit]) -> bool:
     return not name or any(name in text.casefold() for text in texts)
 
 
+_NO_SEARCH = re.compile(
+    r"\bno (?:further|other|more) (?:search|quer)"
+    r"|\bnothing (?:else|more|further) to (?:look|search)"
+    r"|(?:没有|无需|不需要)(?:其他|更多|进一步|再)[^。]{0,4}(?:检索|搜索)",
+    re.IGNORECASE,
+)
+"""Says that there is nothing to search for, and so answers nothing."""
+
+
 def _search_or_answer(reply: Completion) -> PlanStep | str:
     """A search, or an answer in its place (§3.1.2)."""
     if "<search" in reply.text:
@@ -272,7 +282,7 @@ def _search_or_answer(reply: Completion) -> PlanStep | str:
         if one_line(search.question).casefold().strip(" .。") in TEMPLATES:
             raise MalformedOutput(reply.text, expected="a search of its own words")
         return search
-    return answer_or_text(reply)
+    return "" if _NO_SEARCH.search(reply.text) else answer_or_text(reply)
 
 
 @dataclass(frozen=True)
