@@ -257,7 +257,7 @@ def test_an_earlier_file_comes_back_where_the_process_that_reads_the_new_one_die
     sent = waiting.__enter__()
     child = os.fork()
     if not child:  # dies while it reads
-        uploads._read_upload = lambda *_: os._exit(9)  # type: ignore[assignment]
+        uploads._read_upload = lambda *_: os._exit(9)
         uploads.store_upload(settings, "ward", "d.txt", sent)
     os.waitpid(child, 0)
     assert b"Bilby" in kept.read_bytes()
